@@ -1,0 +1,1 @@
+"""The data set card and the embedded sample; data only."""

@@ -1,0 +1,1 @@
+"""The embedded sample edition: Parquet files, their lock file and sources."""

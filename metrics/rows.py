@@ -1,0 +1,125 @@
+"""One row a sample, and how rows become a result.
+
+A `Row` is what every scorer gives back, the journal stores and the `evaluate` modules keep. A `MetricSpec` says how a
+metric's column is named, ranged and averaged; `summarise` applies specs to rows. The same rows always give the same
+result, whoever sums them up.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from math import fsum
+from typing import Any
+
+from .failures import is_system_failure
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A sample's scores.
+
+    Attributes:
+        values: column name -> float, natural units (0-1, dB, 1-5). Holds sufficient statistics too (e.g. BLEU's
+            matches). A metric's value is absent where it is unscored or does not apply.
+        reasons: metric name -> reason (`failures.REASONS`) where it is unscored. A metric in neither mapping does not
+            apply to the sample (EM of an open question) and is not counted. A metric may be in both only where the
+            failure has a defined value (EM of a missing answer is 0).
+        flags: things counted beside the scores, e.g. `resized`, `identical`, `refused`, `truncated`.
+    """
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Exactly rounded mean, independent of order; None of nothing."""
+    return fsum(values) / len(values) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSpec:
+    """How one metric is averaged.
+
+    Attributes:
+        name: the metric's name and, unless `average` says otherwise, its column in `Row.values`.
+        low, high: its declared range; None where open.
+        higher_is_better: direction.
+        average: rows to which the metric applies -> mean; default: over scored rows.
+        average_worst: the same with every system's failure at its worst, where that is not the mean of values.
+        extras: rows to which the metric applies -> further figures (e.g. EM's right, parsed, closed).
+    """
+
+    name: str
+    low: float | None
+    high: float | None
+    higher_is_better: bool = True
+    average: Callable[[Sequence[Row]], float | None] | None = None
+    average_worst: Callable[[Sequence[Row]], float | None] | None = None
+    extras: Callable[[Sequence[Row]], Mapping[str, Any]] | None = None
+
+    @property
+    def worst(self) -> float | None:
+        """The worst value of the declared range; None where that end is open."""
+        return self.low if self.higher_is_better else self.high
+
+    def applies(self, row: Row) -> bool:
+        """Whether the sample counts for this metric at all."""
+        return self.name in row.values or self.name in row.reasons
+
+    def of(self, rows: Sequence[Row]) -> float | None:
+        """The mean over `rows`; None if nothing is scored."""
+        if self.average is not None:
+            return self.average(rows)
+        return mean([row.values[self.name] for row in rows if self.name in row.values])
+
+
+def summarise_metric(rows: Sequence[Row], spec: MetricSpec) -> dict[str, Any]:
+    """One metric's figures.
+
+    Returns:
+        `mean` (None if nothing is scored), `n` samples it applies to, `scored` samples with a value and no reason,
+        `coverage` = scored/n (None if n is 0), `failures` {reason: count}, `mean_failures_worst`: the mean with every
+        system's failure at the metric's worst (None where the range is open and there are such failures), and the
+        metric's own extras.
+    """
+    applicable = [row for row in rows if spec.applies(row)]
+    reasons = Counter(row.reasons[spec.name] for row in applicable if spec.name in row.reasons)
+    scored = sum(spec.name in row.values and spec.name not in row.reasons for row in applicable)
+    return {
+        "mean": spec.of(applicable),
+        "n": len(applicable),
+        "scored": scored,
+        "coverage": scored / len(applicable) if applicable else None,
+        "failures": dict(sorted(reasons.items())),
+        "mean_failures_worst": _mean_failures_worst(applicable, spec),
+        **(spec.extras(applicable) if spec.extras is not None else {}),
+    }
+
+
+def _mean_failures_worst(applicable: Sequence[Row], spec: MetricSpec) -> float | None:
+    if spec.average_worst is not None:
+        return spec.average_worst(applicable)
+    failed = [is_system_failure(row.reasons.get(spec.name, "")) for row in applicable]
+    if not any(failed):
+        return spec.of(applicable)
+    if spec.worst is None:
+        return None
+    values = [
+        spec.worst if bad else row.values[spec.name]
+        for row, bad in zip(applicable, failed, strict=True)
+        if bad or spec.name in row.values
+    ]
+    return mean(values)
+
+
+def summarise(rows: Sequence[Row], specs: Sequence[MetricSpec]) -> dict[str, Any]:
+    """All metrics' figures and the counted flags: `{"n": …, "metrics": {name: …}, "flags": {flag: count}}`."""
+    return {
+        "n": len(rows),
+        "metrics": {spec.name: summarise_metric(rows, spec) for spec in specs},
+        "flags": dict(sorted(Counter(flag for row in rows for flag in row.flags).items())),
+    }

