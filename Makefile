@@ -1,0 +1,40 @@
+# make demo and make test set up all they need in .venv; nothing else is required but Python 3.10 or newer with venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint types bench sample clean
+
+demo: $(READY)
+	$(BIN)/medgen-bench demo
+
+test: lint types
+	$(BIN)/python -m medgen_scripts.make_sample --fetch-only
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# mypy does not follow an editable install's finder, so it is shown the import names as links.
+types: $(READY)
+	mkdir -p .typing
+	ln -sfn ../metrics .typing/medgen_metrics
+	ln -sfn ../scripts .typing/medgen_scripts
+	ln -sfn ../dataset_card .typing/medgen_card
+	MYPYPATH=.typing:. $(BIN)/mypy -p medgen_metrics -p medgen_scripts -p medgen_card -m medgen_bench
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+sample: $(READY)
+	$(BIN)/python -m medgen_scripts.make_sample
+
+$(READY): setup.cfg pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) .typing build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache out

@@ -1,0 +1,1 @@
+"""From predictions to rows to a result file; `scripts/score.py` is the verb."""
