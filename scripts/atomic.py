@@ -1,0 +1,36 @@
+"""Whole files are written to a temporary name and renamed, so that a reader never meets half of one."""
+
+import os
+import uuid
+from pathlib import Path
+
+from .errors import Failure
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write `content` to `path` (folders are made) in one step: after a crash the old file or the new one is there.
+
+    Raises:
+        Failure: the file can't be written (read-only folder, full disk, …).
+    """
+    # A short name of its own: the target's may already be as long as the file system allows.
+    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise Failure(
+            f"{path}: can't be written: {error.strerror or error}; free the disk or name another place"
+        ) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """`write_bytes` of UTF-8 text."""
+    write_bytes(path, text.encode("utf-8"))
