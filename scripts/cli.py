@@ -1,0 +1,258 @@
+"""The command `medgen-bench`: wires the verbs and turns errors into messages and exit codes.
+
+A verb's file is imported only when the verb runs, so that `--help` costs no torch.
+"""
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+from typing import NoReturn
+
+import typer
+
+from .errors import Failure
+from .errors import UsageError
+
+app = typer.Typer(
+    help="MedGEN-Bench: run systems that answer questions about medical images and produce them, score, and tabulate.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+weights_app = typer.Typer(
+    help="Model weights that the metrics need: what, where from, here or not.", no_args_is_help=True
+)
+app.add_typer(weights_app, name="weights")
+
+
+class Config(str, Enum):
+    """A config of the data set."""
+
+    vqa = "vqa"
+    edit = "edit"
+    gen = "gen"
+
+
+class Edition(str, Enum):
+    """An edition of the data set."""
+
+    paper = "paper"
+    release = "release"
+    sample = "sample"
+
+
+class Protocol(str, Enum):
+    """Whose metric definitions."""
+
+    paper = "paper"
+    standard = "standard"
+
+
+class TableFormat(str, Enum):
+    """What a table is printed as."""
+
+    text = "text"
+    markdown = "markdown"
+    latex = "latex"
+    csv = "csv"
+    json = "json"
+
+
+class By(str, Enum):
+    """What a table's rows are grouped by."""
+
+    task = "task"
+    modality = "modality"
+    subtask = "subtask"
+
+
+EditionOption = Annotated[
+    Edition, typer.Option(help="paper: 6,422 records; release: 6,623; sample: embedded, offline.")
+]
+DataOption = Annotated[
+    Path | None, typer.Option(help="Folder of the downloaded release; else $MEDGEN_BENCH_DIR, else the Hub.")
+]
+OutOption = Annotated[Path, typer.Option(help="Folder for predictions/, scores/ and results/.")]
+LimitOption = Annotated[
+    int | None, typer.Option(min=1, help="Only N records a config: seeded, stratified by task and modality, nested.")
+]
+SeedOption = Annotated[int, typer.Option(help="Seed of --limit and of random systems.")]
+OfflineOption = Annotated[bool, typer.Option("--offline", help="Don't try to download weights.")]
+
+
+@app.command()
+def demo(out: OutOption = Path("out"), offline: OfflineOption = False) -> None:
+    """Run the built-in baselines on the embedded sample, score them, print the table."""
+    from .demo import demo as verb
+
+    verb(out=out, offline=offline)
+
+
+@app.command()
+def run(
+    system: Annotated[str, typer.Argument(help="copy-input, classical, shuffled, reference or blank.")],
+    config: Config,
+    edition: EditionOption = Edition.paper,
+    data_dir: DataOption = None,
+    out: OutOption = Path("out"),
+    limit: LimitOption = None,
+    seed: SeedOption = 0,
+) -> None:
+    """Produce a system's outputs: out/predictions/SYSTEM/CONFIG.jsonl and images."""
+    from .run import run as verb
+
+    verb(system, config.value, edition=edition.value, data_dir=data_dir, out=out, limit=limit, seed=seed)
+
+
+@app.command()
+def score(
+    predictions: Annotated[
+        list[Path],
+        typer.Argument(help="Folders out/predictions/SYSTEM, or single JSONL files (ours or the public evaluator's)."),
+    ],
+    config: Annotated[Config | None, typer.Option(help="The config, where the file's name doesn't say it.")] = None,
+    system: Annotated[
+        str | None, typer.Option(help="The system's name, where the file's place doesn't say it.")
+    ] = None,
+    edition: EditionOption = Edition.paper,
+    data_dir: DataOption = None,
+    tiers: Annotated[str, typer.Option(help="Which tiers, separated by commas: pixel, text.")] = "pixel,text",
+    out: OutOption = Path("out"),
+    limit: LimitOption = None,
+    seed: SeedOption = 0,
+    protocol: Annotated[
+        Protocol, typer.Option(help="paper: the published definitions; standard: the field's.")
+    ] = Protocol.paper,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Start this many processes (torchrun on a free port).")
+    ] = None,
+    expect_processes: Annotated[
+        int | None, typer.Option(min=1, help="Under one's own launcher: refuse to run with another number.")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="torch device, e.g. cuda:1; default: a GPU where there is one.")
+    ] = None,
+    lpips_net: Annotated[str, typer.Option(help="alex (the paper's), squeeze or vgg.")] = "alex",
+    lpips_weights: Annotated[Path | None, typer.Option(help="A file with the net's ImageNet backbone weights.")] = None,
+    text_model: Annotated[
+        str | None, typer.Option(help="BERTScore encoder (Hub id or folder); default PubMedBERT, the paper's.")
+    ] = None,
+    text_layers: Annotated[int | None, typer.Option(help="Layer of --text-model that is compared.")] = None,
+    image_root: Annotated[
+        list[Path] | None, typer.Option(help="A folder that prediction images may lie in; repeatable.")
+    ] = None,
+    offline: OfflineOption = False,
+) -> None:
+    """Score predictions: rows in out/scores, out/results/SYSTEM.json. Killed at any moment, it continues."""
+    from .score import ScoreOptions
+    from .score import score as verb
+
+    options = ScoreOptions(
+        edition=edition.value,
+        data_dir=data_dir,
+        tiers=tuple(name.strip() for name in tiers.split(",") if name.strip()),
+        out=out,
+        limit=limit,
+        seed=seed,
+        protocol=protocol.value,
+        processes=processes,
+        expect_processes=expect_processes,
+        device=device,
+        lpips_net=lpips_net,
+        lpips_weights=lpips_weights,
+        text_model=text_model,
+        text_layers=text_layers,
+        image_roots=tuple(image_root or ()),
+        offline=offline,
+    )
+    verb(predictions, options, config=config.value if config else None, system=system)
+
+
+@app.command()
+def table(
+    results: Annotated[list[Path], typer.Argument(help="Result files, out/results/*.json.")],
+    format: Annotated[TableFormat, typer.Option(help="What to print.")] = TableFormat.text,
+    by: Annotated[By | None, typer.Option(help="A row a group, with micro and macro means.")] = None,
+    illustrative: Annotated[
+        bool, typer.Option("--illustrative", help="Mark best and second on the sample too.")
+    ] = False,
+) -> None:
+    """Print the paper's table from result files."""
+    from .table import table as verb
+
+    verb(results, format=format.value, by=by.value if by else None, illustrative=illustrative)
+
+
+@weights_app.command("list")
+def weights_list() -> None:
+    """What each metric needs, where it comes from and whether it is here."""
+    from .weights import list_weights
+
+    list_weights()
+
+
+@weights_app.command("fetch")
+def weights_fetch(
+    names: Annotated[list[str] | None, typer.Argument(help="Names from `weights list`; default: the paper's.")] = None,
+) -> None:
+    """Download weights."""
+    from .weights import fetch_weights
+
+    fetch_weights(names or [])
+
+
+@weights_app.command("path")
+def weights_path(name: Annotated[str, typer.Argument(help="A name from `weights list`.")]) -> None:
+    """Print where weights are on this machine; exit 1 where they are not."""
+    from .weights import weights_path as verb
+
+    verb(name)
+
+
+def version(value: bool) -> None:
+    """Print the version and end."""
+    if value:
+        from medgen_metrics import __version__
+
+        typer.echo(f"medgen-bench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    show: Annotated[
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """MedGEN-Bench: run systems that answer questions about medical images and produce them, score, and tabulate."""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line.
+
+    Exit codes: 0 done; 1 a failure or an interruption; 2 bad usage or input.
+    """
+    try:
+        # Not standalone, an Exit comes back as the value.
+        status = app(arguments, prog_name="medgen-bench", standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
+    except UsageError as error:
+        print(f"medgen-bench: {error}", file=sys.stderr)
+        sys.exit(2)
+    except Failure as error:
+        print(f"medgen-bench: {error}", file=sys.stderr)
+        sys.exit(1)
+    except (KeyboardInterrupt, typer.Abort):
+        print("medgen-bench: interrupted; what is done is kept, the same command continues", file=sys.stderr)
+        sys.exit(1)
+    except Exception as error:
+        # Click's own complaints (unknown option, missing argument) carry how they want to be shown.
+        if not hasattr(error, "show"):
+            raise
+        error.show()
+        sys.exit(getattr(error, "exit_code", 2))
+
+
+if __name__ == "__main__":
+    main()
