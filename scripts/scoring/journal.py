@@ -20,6 +20,7 @@ from typing import Any
 
 from filelock import FileLock
 from filelock import Timeout
+
 from medgen_metrics.failures import REASONS
 from medgen_metrics.rows import Row
 from medgen_metrics.signature import digest

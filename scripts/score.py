@@ -1,0 +1,310 @@
+"""`medgen-bench score`: predictions to journalled rows to result files, on one process or several.
+
+Also `python -m medgen_scripts.score …`, for `accelerate launch -m` and torchrun.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from medgen_metrics.rows import Row
+from medgen_metrics.signature import digest
+
+from .errors import Failure
+from .predictions import Prediction
+from .predictions import Predictions
+from .predictions import read_predictions
+from .progress import progress
+from .records import Records
+from .records import load_records
+from .result_file import Predictions as PredictionsResult
+from .scoring import journal
+from .scoring import launch
+from .scoring import results
+from .scoring import tiers
+from .scoring.jobs import Job
+from .scoring.jobs import jobs
+from .scoring.plan import plan
+from .scoring.plan import share
+from .subset import Subset
+from .subset import select
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreOptions:
+    """What to score against, with what, and where to put it; the command line's options under their own names."""
+
+    edition: str = "paper"
+    data_dir: Path | None = None
+    tiers: tuple[str, ...] = ("pixel", "text")
+    out: Path = Path("out")
+    limit: int | None = None
+    seed: int = 0
+    protocol: str = "paper"
+    processes: int | None = None
+    expect_processes: int | None = None
+    device: str | None = None
+    lpips_net: str = "alex"
+    lpips_weights: Path | None = None
+    text_model: str | None = None
+    text_layers: int | None = None
+    image_roots: tuple[Path, ...] = ()
+    offline: bool = False
+
+
+@dataclass
+class _Task:
+    """A job with all that it is scored from."""
+
+    job: Job
+    records: Records
+    selection: Subset
+    predictions: Predictions
+    digests: dict[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
+
+    def sample(self, position: int) -> tiers.Sample:
+        record = self.records[position]
+        return record, self.predictions.by_id.get(record.id)
+
+    def texts(self, position: int) -> tuple[str | None, Prediction | None]:
+        """Reference answer and prediction, without reading any image."""
+        answers = self.records.column("answer") if self.job.config != "edit" else None
+        return answers[position] if answers else None, self.predictions.by_id.get(self.records.ids[position])
+
+    def content(self, tier: str, position: int) -> tuple[str, str]:
+        """Digests of candidate and reference, computed once a record."""
+        if (tier, position) not in self.digests:
+            self.digests[tier, position] = tiers.DIGESTS[tier](self.sample(position))
+        return self.digests[tier, position]
+
+    def key(self, tier: str, scorer: tiers.Scorer, position: int) -> str:
+        return journal.row_key(
+            self.records.ids[position], tier, *self.content(tier, position), digest(scorer.definition)
+        )
+
+
+def score(
+    paths: Sequence[Path], options: ScoreOptions, *, config: str | None = None, system: str | None = None
+) -> list[Path]:
+    """Score predictions and write one result file a system.
+
+    Args:
+        paths: folders `out/predictions/<system>` or JSONL files.
+        options: see `ScoreOptions`.
+        config: where a file's name doesn't say it; of folders, only this one.
+        system: where the path doesn't say it.
+
+    Returns:
+        The result files written; empty on processes that are not the main one.
+
+    Raises:
+        UsageError: bad input, all of it in one message where it is rows.
+        Failure: the scores can't be written.
+    """
+    names = tiers.chosen(options.tiers)
+    todo = jobs(paths, config, system)
+    spawn = (options.processes or 1) > 1 and not launch.is_worker()
+    # Several processes: input is checked here first, so that a fault is told once and not by every process.
+    here = launch.ranks(None if spawn else options.expect_processes or options.processes, options.device)
+    tasks = _read(todo, options, report=here.is_main)
+    locks = [journal.lock(options.out / "scores" / task.job.system, task.job.config) for task in tasks if here.is_main]
+    try:
+        if spawn:
+            _release(locks)
+            _fetch_weights(names, options)
+            launch.relaunch(options.processes or 1, _arguments(paths, options, config, system))
+        return _score(tasks, names, options, here)
+    finally:
+        _release(locks)
+
+
+def _release(locks: Sequence["BaseFileLock"]) -> None:
+    for lock in locks:
+        lock.release()
+
+
+def _read(todo: Sequence[Job], options: ScoreOptions, *, report: bool) -> list[_Task]:
+    records = {
+        config: load_records(config, options.edition, options.data_dir)
+        for config in dict.fromkeys(job.config for job in todo)
+    }
+    tasks = []
+    for job in todo:
+        found = records[job.config]
+        predictions = read_predictions(job.path, found, image_roots=options.image_roots)
+        for notice in predictions.notices if report else ():
+            _say(notice)
+        selection = select(
+            found.ids, found.column("task"), found.column("modality"), limit=options.limit, seed=options.seed
+        )
+        tasks.append(_Task(job, found, selection, predictions))
+    return tasks
+
+
+def _score(tasks: Sequence[_Task], names: Sequence[str], options: ScoreOptions, here: launch.Ranks) -> list[Path]:
+    built = {
+        name: tiers.build(name, _tier_options(options, here))
+        for name in names
+        if any(name in tiers.CONFIG_TIERS[task.job.config] for task in tasks)
+    }
+    for name, tier in built.items():
+        for metric, why in tier.scorer.unavailable.items():
+            if here.is_main:
+                _say(f"{name}: {metric} is left unscored: {why}")
+    for task in tasks:
+        for name, tier in built.items():
+            if name in tiers.CONFIG_TIERS[task.job.config]:
+                _score_tier(task, name, tier, options, here)
+    here.wait()
+    if not here.is_main:
+        return []
+    return _aggregate(tasks, built, options)
+
+
+def _tier_options(options: ScoreOptions, here: launch.Ranks) -> tiers.TierOptions:
+    return tiers.TierOptions(
+        protocol=options.protocol,
+        device=here.device,
+        offline=options.offline or None,
+        lpips_net=options.lpips_net,
+        lpips_weights=options.lpips_weights,
+        text_model=options.text_model,
+        text_layers=options.text_layers,
+    )
+
+
+def _score_tier(task: _Task, name: str, tier: tiers.Tier, options: ScoreOptions, here: launch.Ranks) -> None:
+    """Score this process's share of the planned batches, and journal each batch as it is done."""
+    folder = options.out / "scores" / task.job.system
+    done = journal.read(folder, task.job.config, notice=_say if here.is_main else _ignore)
+    positions = task.selection.positions
+    batches = plan([tier.cost(*task.texts(position)) for position in positions], tier.batch)
+    mine = share(batches, here.rank, here.size)
+    label = f"{task.job.system} {task.job.config} {name}"
+    with (
+        progress(label, sum(map(len, mine)), show=here.is_main) as advance,
+        journal.Writer(folder, task.job.config, here.rank) as writer,
+    ):
+        for batch in mine:
+            keys = {position: task.key(name, tier.scorer, position) for position in (positions[i] for i in batch)}
+            missing = {position for position, key in keys.items() if key not in done}
+            if missing:
+                # The whole batch, though part of it may be done: batch shape can move a score's last bits.
+                rows = tier.score([task.sample(position) for position in keys])
+                writer.append(
+                    [
+                        journal.Line(
+                            id=task.records.ids[position],
+                            key=keys[position],
+                            tier=name,
+                            row=row,
+                            signature=tier.scorer.signature,
+                        )
+                        for position, row in zip(keys, rows, strict=True)
+                        if position in missing
+                    ]
+                )
+            advance(len(batch))
+            if here.is_orphan():
+                raise Failure("the launcher of this process is gone; what is scored is kept")
+
+
+def _aggregate(tasks: Sequence[_Task], built: Mapping[str, tiers.Tier], options: ScoreOptions) -> list[Path]:
+    by_system: dict[str, dict[str, results.ConfigResult]] = {}
+    for task in tasks:
+        lines = journal.read(options.out / "scores" / task.job.system, task.job.config, notice=_ignore)
+        rows: dict[str, tuple[tiers.Tier, list[Row]]] = {}
+        for name in (name for name in built if name in tiers.CONFIG_TIERS[task.job.config]):
+            keys = [task.key(name, built[name].scorer, position) for position in task.selection.positions]
+            lost = sum(key not in lines for key in keys)
+            if lost:
+                raise Failure(
+                    f"{task.job.path}: {lost} of {len(keys)} records have no {name} score: predictions changed "
+                    f"while they were scored, or a process died. Run the same command again to continue."
+                )
+            rows[name] = (built[name], [lines[key].row for key in keys])
+        if not rows:
+            _say(f"{task.job.path}: none of the chosen tiers applies to config {task.job.config}; nothing is scored")
+            continue
+        content = [
+            [task.content(name, position)[0] for name in tiers.CONFIG_TIERS[task.job.config]]
+            for position in task.selection.positions
+        ]
+        predictions = PredictionsResult(
+            path=str(task.job.path),
+            digest=digest(content),
+            layout=task.predictions.layout,
+            join=dict(task.predictions.join),
+            superseded=task.predictions.superseded,
+            outside=task.predictions.outside,
+        )
+        by_system.setdefault(task.job.system, {})[task.job.config] = results.config_result(
+            task.records, task.selection, predictions, rows
+        )
+    written = []
+    for system, configs in by_system.items():
+        suffix = "" if options.protocol == "paper" else f".{options.protocol}"
+        path = options.out / "results" / f"{system}{suffix}.json"
+        for notice in results.merge(path, system, options.edition, options.protocol, configs):
+            _say(notice)
+        written.append(path)
+    return written
+
+
+def _fetch_weights(names: Sequence[str], options: ScoreOptions) -> None:
+    # Once, before there are several processes that would all download the same file.
+    from medgen_metrics import weights
+
+    wanted = []
+    if "pixel" in names and options.lpips_weights is None:
+        wanted.append(f"lpips-{options.lpips_net}")
+    if "text" in names and options.text_model is None:
+        wanted.append("pubmedbert")
+    for name in wanted:
+        try:
+            weights.obtain(name, offline=options.offline or None)
+        except weights.WeightsUnavailable:  # noqa: PERF203 - the processes find out for themselves, and say so
+            os.environ["MEDGEN_OFFLINE"] = "1"
+
+
+def _arguments(paths: Sequence[Path], options: ScoreOptions, config: str | None, system: str | None) -> list[str]:
+    """The command line that means these options."""
+    arguments = [str(path) for path in paths]
+    named = {name: getattr(options, name) for name in options.__dataclass_fields__}
+    named |= {
+        "config": config,
+        "system": system,
+        "tiers": ",".join(options.tiers),
+        "image_root": named.pop("image_roots"),
+    }
+    for name, value in named.items():
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            arguments += [flag] if value else []
+        elif isinstance(value, tuple):
+            arguments += [part for item in value for part in (flag, str(item))]
+        elif value is not None:
+            arguments += [flag, str(value)]
+    return arguments
+
+
+def _say(message: str) -> None:
+    print(f"medgen-bench: {message}", file=sys.stderr)
+
+
+def _ignore(message: str) -> None:
+    pass
+
+
+if __name__ == "__main__":
+    from .cli import main
+
+    main(["score", *sys.argv[1:]])

@@ -1,0 +1,149 @@
+"""From rows to `out/results/<system>.json`."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from datetime import datetime
+from datetime import timezone
+from importlib import metadata
+from pathlib import Path
+
+from medgen_metrics.rows import Row
+from medgen_metrics.rows import summarise
+from medgen_metrics.signature import digest
+
+from ..errors import UsageError
+from ..records import Records
+from ..result_file import ConfigResult
+from ..result_file import Figures
+from ..result_file import Predictions
+from ..result_file import ResultFile
+from ..result_file import Subset
+from ..result_file import Tier as TierResult
+from ..result_file import load
+from ..result_rows import Rows
+from ..subset import Subset as Selection
+from .tiers import Tier
+
+_NOTES = {
+    "paper": "paper (inferred): the release without the 201 records of disease-prediction, by which the two differ",
+    "sample": "illustrative sample made by this project; not part of MedGEN-Bench",
+}
+_PACKAGES = (
+    "medgen-bench",
+    "torch",
+    "torchvision",
+    "transformers",
+    "lpips",
+    "bert-score",
+    "sacrebleu",
+    "scikit-image",
+    "numpy",
+    "pillow",
+    "datasets",
+    "evaluate",
+)
+
+
+def config_result(
+    records: Records,
+    selection: Selection,
+    predictions: Predictions,
+    tiers: Mapping[str, tuple[Tier, Sequence[Row]]],
+) -> ConfigResult:
+    """One config's figures and rows.
+
+    Args:
+        records: all records of the edition's config.
+        selection: those that were scored; each tier's rows are in its order.
+        predictions: what was scored.
+        tiers: tier name -> the tier and its rows.
+    """
+    columns = {
+        name: [records.column(name)[position] for position in selection.positions]
+        for name in ("id", "task", "subtask", "modality", "group")
+    }
+    return ConfigResult(
+        records=len(records),
+        selected=len(selection.positions),
+        subset=Subset(limit=selection.limit, seed=selection.seed, digest=selection.digest),
+        predictions=predictions,
+        tiers={name: _tier_result(tier, rows) for name, (tier, rows) in tiers.items()},
+        rows=Rows.of(columns, {name: rows for name, (_, rows) in tiers.items()}),
+    )
+
+
+def _tier_result(tier: Tier, rows: Sequence[Row]) -> TierResult:
+    scorer = tier.scorer
+    summary = summarise(rows, scorer.specs)
+    return TierResult(
+        signature=scorer.signature,
+        definition=digest(scorer.definition),
+        options=tier.options,
+        unavailable=dict(scorer.unavailable),
+        metrics={
+            spec.name: Figures(
+                **summary["metrics"][spec.name],
+                low=spec.low,
+                high=spec.high,
+                higher_is_better=spec.higher_is_better,
+            )
+            for spec in scorer.specs
+        },
+        flags=summary["flags"],
+    )
+
+
+def merge(path: Path, system: str, edition: str, protocol: str, configs: Mapping[str, ConfigResult]) -> list[str]:
+    """Write a system's result file, keeping what an earlier run found out about other configs and tiers.
+
+    An earlier tier of the same config is kept where it speaks of the same records and predictions. An earlier file of
+    another edition or protocol is replaced.
+
+    Returns:
+        Notices of what was replaced.
+    """
+    notices: list[str] = []
+    kept: dict[str, ConfigResult] = {}
+    if path.exists():
+        try:
+            earlier = load(path)
+        except UsageError as error:
+            notices.append(f"{error} It is replaced.")
+        else:
+            if (earlier.edition, earlier.protocol) == (edition, protocol):
+                kept = dict(earlier.configs)
+            else:
+                notices.append(f"{path}: replaced a result of edition {earlier.edition}, protocol {earlier.protocol}")
+    for name, result in configs.items():
+        kept[name] = _with_earlier_tiers(result, kept.get(name))
+    ResultFile(
+        format="medgen-bench/result@1",
+        system=system,
+        edition=edition,  # type: ignore[arg-type]  # pydantic checks it
+        edition_note=_NOTES.get(edition),
+        protocol=protocol,  # type: ignore[arg-type]
+        versions=versions(),
+        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        configs=kept,  # type: ignore[arg-type]
+    ).save(path)
+    return notices
+
+
+def _with_earlier_tiers(result: ConfigResult, earlier: ConfigResult | None) -> ConfigResult:
+    if earlier is None or earlier.rows.id != result.rows.id or earlier.predictions.digest != result.predictions.digest:
+        return result
+    rows = {name: earlier.rows.unpack(name) for name in earlier.tiers}
+    rows |= {name: result.rows.unpack(name) for name in result.tiers}
+    columns = {name: getattr(result.rows, name) for name in ("id", "task", "subtask", "modality", "group")}
+    return result.model_copy(update={"tiers": {**earlier.tiers, **result.tiers}, "rows": Rows.of(columns, rows)})
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that take part in a score."""
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:  # noqa: PERF203
+            continue
+    return found

@@ -1,0 +1,196 @@
+"""What each tier needs of a record and a prediction: which configs it serves, what is scored, and its digests."""
+
+import hashlib
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from typing import Protocol
+
+from medgen_metrics.rows import MetricSpec
+from medgen_metrics.rows import Row
+from medgen_metrics.signature import digest
+
+from ..errors import UsageError
+from ..predictions import Prediction
+from ..records import Record
+
+Sample = tuple[Record, Prediction | None]
+
+
+@dataclass(frozen=True, slots=True)
+class TierOptions:
+    """What the user chose about the metrics."""
+
+    protocol: str = "paper"
+    device: str | None = None
+    offline: bool | None = None
+    lpips_net: str = "alex"
+    lpips_weights: Path | None = None
+    text_model: str | None = None
+    text_layers: int | None = None
+
+
+class Scorer(Protocol):
+    """What `medgen_metrics` offers for a tier."""
+
+    name: str
+    specs: tuple[MetricSpec, ...]
+    signature: str
+    definition: Mapping[str, Any]
+    unavailable: Mapping[str, str]
+
+
+class Tier(Protocol):
+    """A tier as `score` drives it.
+
+    Attributes:
+        scorer: the metrics.
+        options: keywords that rebuild the metric specs.
+        batch: records a batch.
+    """
+
+    scorer: Scorer
+    options: dict[str, Any]
+    batch: int
+
+    def cost(self, answer: str | None, prediction: Prediction | None) -> int:
+        """What the batch plan sorts by."""
+        ...
+
+    def score(self, samples: Sequence[Sample]) -> list[Row]:
+        """One row a sample."""
+        ...
+
+
+def text_digests(sample: Sample) -> tuple[str, str]:
+    """Digests of the answer, and of the reference text with all that its scoring depends on."""
+    record, prediction = sample
+    text = prediction.text if prediction is not None else None
+    candidate = digest([_text_reason(prediction)] if text is None else text)
+    return candidate, digest([record.answer, list(record.choices), record.task])
+
+
+def image_digests(sample: Sample) -> tuple[str, str]:
+    """SHA-256 of the candidate's and the reference's image bytes; a reason where there is no candidate."""
+    record, prediction = sample
+    candidate = _image_reason(prediction)
+    if prediction is not None and prediction.image is not None:
+        try:
+            candidate = hashlib.sha256(prediction.image.read_bytes()).hexdigest()
+        except OSError as error:
+            candidate = f"unreadable: {error.strerror}"
+    return candidate, record.output_images[0].digest if record.output_images else ""
+
+
+def _text_reason(prediction: Prediction | None) -> str:
+    return (prediction.text_reason if prediction is not None else None) or "missing"
+
+
+def _image_reason(prediction: Prediction | None) -> str:
+    return (prediction.image_reason if prediction is not None else None) or "missing"
+
+
+def _name_failures(rows: Sequence[Row], reasons: Sequence[str]) -> list[Row]:
+    # A scorer sees only that nothing came; the prediction says why.
+    return [
+        Row(
+            row.values,
+            {metric: said if found == "missing" else found for metric, found in row.reasons.items()},
+            row.flags,
+        )
+        for row, said in zip(rows, reasons, strict=True)
+    ]
+
+
+class PixelWork:
+    """SSIM, PSNR and LPIPS of the output image against the reference image."""
+
+    batch = 16
+
+    def __init__(self, options: TierOptions) -> None:
+        from medgen_metrics.pixel import PixelTier
+
+        self.scorer = PixelTier(
+            protocol=options.protocol,
+            lpips_net=options.lpips_net,
+            lpips_weights=options.lpips_weights,
+            device=options.device,
+            offline=options.offline,
+        )
+        self.options = {
+            "protocol": options.protocol,
+            "metrics": ["ssim", "psnr", "lpips"],
+            "lpips_net": options.lpips_net,
+        }
+
+    def cost(self, answer: str | None, prediction: Prediction | None) -> int:
+        """All alike: the record's own order is kept, and with it the order on disk."""
+        return 0
+
+    def score(self, samples: Sequence[Sample]) -> list[Row]:
+        """One row a sample."""
+        rows = self.scorer.score(
+            [prediction.image if prediction is not None else None for _, prediction in samples],
+            [record.output_images[0].data if record.output_images else None for record, _ in samples],
+        )
+        return _name_failures(rows, [_image_reason(prediction) for _, prediction in samples])
+
+
+class TextWork:
+    """BLEU, BERTScore and exact match of the answer against the reference answer."""
+
+    batch = 64
+
+    def __init__(self, options: TierOptions) -> None:
+        from medgen_metrics.text import TextTier
+
+        self.scorer = TextTier(
+            protocol=options.protocol,
+            model=options.text_model,
+            num_layers=options.text_layers,
+            device=options.device,
+            offline=options.offline,
+        )
+        self.options = {
+            "protocol": options.protocol,
+            "metrics": ["bleu", "bertscore", "em"],
+            "model": options.text_model,
+        }
+
+    def cost(self, answer: str | None, prediction: Prediction | None) -> int:
+        """Length in characters: an encoder pads a batch to its longest text."""
+        return len(answer or "") + len((prediction.text if prediction is not None else None) or "")
+
+    def score(self, samples: Sequence[Sample]) -> list[Row]:
+        """One row a sample."""
+        rows = self.scorer.score(
+            predictions=[prediction.text if prediction is not None else None for _, prediction in samples],
+            references=[record.answer for record, _ in samples],
+            choices=[list(record.choices) for record, _ in samples],
+            tasks=[record.task for record, _ in samples],
+        )
+        return _name_failures(rows, [_text_reason(prediction) for _, prediction in samples])
+
+
+DIGESTS = {"pixel": image_digests, "text": text_digests}
+TIERS = {"pixel": PixelWork, "text": TextWork}
+CONFIG_TIERS = {"vqa": ("text",), "edit": ("pixel",), "gen": ("pixel", "text")}
+
+
+def chosen(names: Sequence[str]) -> tuple[str, ...]:
+    """The tiers named, in the order of `TIERS`.
+
+    Raises:
+        UsageError: a name that is no tier, or none at all.
+    """
+    unknown = [name for name in names if name not in TIERS]
+    if unknown or not names:
+        raise UsageError(f"--tiers: expected some of {', '.join(TIERS)}, got {', '.join(unknown) or 'none'}")
+    return tuple(name for name in TIERS if name in names)
+
+
+def build(name: str, options: TierOptions) -> Tier:
+    """Make a tier; its models are loaded once for all systems and configs."""
+    return TIERS[name](options)
