@@ -1,0 +1,160 @@
+"""Reading JSONL that anyone may have written: every line is accounted for, nothing crashes, bad lines are findings."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+from typing import BinaryIO
+
+from .errors import UsageError
+
+MAX_LINE = 16 * 2**20  # bytes; a record's row is a few kB, a long report some 10 kB
+SHOWN = 20  # findings spelled out in one error
+
+
+def shorten(value: object, width: int = 60) -> str:
+    """`repr` of a value for a message: at most `width` characters, control characters and lone surrogates escaped."""
+    text = repr(value[: 4 * width] if isinstance(value, str) else value)
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+@dataclass(slots=True)
+class Findings:
+    """Bad rows, collected so that one run names them all.
+
+    Attributes:
+        path: the file, for messages.
+        what: what is being read, e.g. "predictions".
+    """
+
+    path: Path
+    what: str
+    first: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, line: int | None, message: str) -> None:
+        """Note a bad row; the first `SHOWN` are kept in words, the rest are counted."""
+        self.count += 1
+        if len(self.first) < SHOWN:
+            where = self.path.name if line is None else f"{self.path.name}:{line}"
+            self.first.append(f"{where}: {message}")
+
+    @property
+    def full(self) -> bool:
+        """Whether further findings are only counted, so that costly hints can be left out."""
+        return len(self.first) >= SHOWN
+
+    def raise_if_any(self) -> None:
+        """Raise one `UsageError` that holds every finding."""
+        if self.count:
+            rows = "1 bad row" if self.count == 1 else f"{self.count} bad rows"
+            rest = [] if self.count <= SHOWN else [f"… and {self.count - SHOWN} more"]
+            raise UsageError("\n".join([f"{self.path}: {rows} in {self.what}", *self.first, *rest]))
+
+
+@dataclass(slots=True)
+class JsonLines:
+    """The rows of one file, and what was noticed on the way.
+
+    Attributes:
+        notices: things that were passed over and must be said (a torn last line, replaced surrogates).
+        digest: SHA-256 of the file's bytes, 64 hex digits; set once all rows were read.
+    """
+
+    path: Path
+    findings: Findings
+    notices: list[str] = field(default_factory=list)
+    digest: str = ""
+
+    def __iter__(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Yield line number (from 1) and object; bad lines go to `findings`."""
+        sha = hashlib.sha256()
+        surrogates = 0
+        try:
+            with self.path.open("rb") as file:
+                for number, line, length in _lines(file, sha):
+                    row = self._parse(number, line, length)
+                    if row is not None:
+                        row, replaced = _without_surrogates(row)
+                        surrogates += replaced
+                        yield number, row
+        except OSError as error:
+            raise UsageError(f"{self.path}: can't be read: {error.strerror}") from error
+        if surrogates:
+            self.notices.append(f"{self.path}: {surrogates} lone surrogates in strings replaced by U+FFFD")
+        self.digest = sha.hexdigest()
+
+    def _parse(self, number: int, line: bytes, length: int) -> Mapping[str, Any] | None:
+        if number == 1 and line[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise UsageError(f"{self.path}: expected UTF-8, got a UTF-16 byte order mark; save the file as UTF-8")
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        torn = not line.endswith(b"\n")
+        line = line.strip()
+        if not line:
+            return None
+        if length > MAX_LINE:
+            self.findings.add(
+                number,
+                f"expected a line of at most {MAX_LINE:,} bytes, got {length:,}; images belong in files",
+            )
+            return None
+        try:
+            row = json.loads(line.decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            got = shorten(line[:240].decode("utf-8", "replace"))
+            if torn:
+                self.notices.append(f"{self.path}:{number}: the last line is torn and was dropped: {got}")
+            elif isinstance(error, UnicodeDecodeError):
+                byte = line[error.start]
+                self.findings.add(number, f"expected UTF-8, got byte 0x{byte:02x} at position {error.start}: {got}")
+            else:
+                self.findings.add(number, f"expected one JSON object, got {got} ({_cause(error)})")
+            return None
+        if not isinstance(row, dict):
+            self.findings.add(number, f"expected a JSON object, got {shorten(row)}")
+            return None
+        return row
+
+
+def _lines(file: BinaryIO, sha: Any) -> Iterator[tuple[int, bytes, int]]:
+    """Line number, bytes (cut where the line is too long to be kept) and full length."""
+    number = 0
+    while line := file.readline(MAX_LINE + 1):
+        number += 1
+        sha.update(line)
+        length = len(line)
+        while not line.endswith(b"\n") and (more := file.readline(MAX_LINE + 1)):
+            sha.update(more)
+            length += len(more)
+            line = line[:200] + more[-1:]  # too long to be parsed: only its ends are kept
+        yield number, line, length
+
+
+def _cause(error: Exception) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)[:80]
+
+
+def _without_surrogates(value: Any) -> tuple[Any, int]:
+    """The value with lone surrogates, which can't be encoded, replaced by U+FFFD; and how many there were."""
+    if isinstance(value, str):
+        if value.isascii():
+            return value, 0
+        replaced = sum("\ud800" <= character <= "\udfff" for character in value)
+        if not replaced:
+            return value, 0
+        return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in value), replaced
+    if isinstance(value, list):
+        pairs = [_without_surrogates(item) for item in value]
+        return [item for item, _ in pairs], sum(count for _, count in pairs)
+    if isinstance(value, dict):
+        keys = [_without_surrogates(key) for key in value]
+        values = [_without_surrogates(item) for item in value.values()]
+        row = {key: item for (key, _), (item, _) in zip(keys, values, strict=True)}
+        return row, sum(count for _, count in [*keys, *values])
+    return value, 0
