@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from medgen_metrics.failures import REASONS
 from medgen_metrics.rows import Row
 from medgen_scripts.errors import Failure
@@ -105,6 +106,6 @@ def test_a_full_disk_ends_in_one_clear_error(tmp_path: Path, monkeypatch: pytest
     with journal.Writer(tmp_path, "edit", 0) as writer:
         writer.append([line("kept")])
         monkeypatch.setattr(journal.os, "write", full)
-        with pytest.raises(Failure, match="No space left on device.*What is written is kept"):
+        with pytest.raises(Failure, match=r"No space left on device.*What is written is kept"):
             writer.append([line("lost")])
     assert list(journal.read(tmp_path, "edit", notice=silent)) == ["kept"]

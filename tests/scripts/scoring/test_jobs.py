@@ -1,0 +1,60 @@
+from pathlib import Path
+
+import pytest
+
+from medgen_scripts.errors import UsageError
+from medgen_scripts.scoring.jobs import Job
+from medgen_scripts.scoring.jobs import jobs
+
+
+def made(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{}\n")
+    return path
+
+
+def test_a_folder_is_a_system_with_the_configs_in_it(tmp_path: Path) -> None:
+    edit, gen = made(tmp_path / "mine" / "edit.jsonl"), made(tmp_path / "mine" / "gen.jsonl")
+    assert jobs([tmp_path / "mine"]) == [Job("mine", "edit", edit), Job("mine", "gen", gen)]
+    assert jobs([tmp_path / "mine"], config="gen", system="named") == [Job("named", "gen", gen)]
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "system"),
+    [
+        ("qwen3-vl_vqa.jsonl", "vqa", "qwen3-vl"),
+        ("qwen3-vl_gpt-image-1_edit.jsonl", "edit", "qwen3-vl_gpt-image-1"),
+        ("qwen3-vl_seedream_generate.jsonl", "gen", "qwen3-vl_seedream"),
+    ],
+)
+def test_the_public_evaluators_file_names_are_understood(tmp_path: Path, name: str, config: str, system: str) -> None:
+    path = made(tmp_path / name)
+    assert jobs([path]) == [Job(system, config, path)]
+
+
+def test_a_file_in_our_layout_belongs_to_its_folder(tmp_path: Path) -> None:
+    path = made(tmp_path / "mine" / "vqa.jsonl")
+    assert jobs([path]) == [Job("mine", "vqa", path)]
+
+
+def test_a_path_named_twice_is_scored_once(tmp_path: Path) -> None:
+    path = made(tmp_path / "mine" / "vqa.jsonl")
+    assert jobs([path, tmp_path / "mine"]) == [Job("mine", "vqa", path)]
+
+
+def test_two_files_of_one_system_and_config_are_refused(tmp_path: Path) -> None:
+    one, two = made(tmp_path / "a" / "vqa.jsonl"), made(tmp_path / "b" / "vqa.jsonl")
+    with pytest.raises(UsageError, match="both vqa predictions of 'x'"):
+        jobs([one, two], system="x")
+
+
+def test_every_bad_path_is_named_in_one_message(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    odd = made(tmp_path / "outputs.jsonl")
+    with pytest.raises(UsageError) as caught:
+        jobs([tmp_path / "empty", tmp_path / "gone", odd])
+    assert [line.split(": expected")[0] for line in str(caught.value).splitlines()] == [
+        str(tmp_path / "empty"),
+        str(tmp_path / "gone"),
+        str(odd),
+    ]
