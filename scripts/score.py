@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,23 +15,17 @@ from medgen_metrics.rows import Row
 from medgen_metrics.signature import digest
 
 from .errors import Failure
-from .predictions import Prediction
-from .predictions import Predictions
-from .predictions import read_predictions
 from .progress import progress
-from .records import Records
-from .records import load_records
 from .result_file import Predictions as PredictionsResult
 from .scoring import journal
 from .scoring import launch
 from .scoring import results
 from .scoring import tiers
-from .scoring.jobs import Job
 from .scoring.jobs import jobs
 from .scoring.plan import plan
 from .scoring.plan import share
-from .subset import Subset
-from .subset import select
+from .scoring.task import Task
+from .scoring.task import read_tasks
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -60,37 +53,6 @@ class ScoreOptions:
     offline: bool = False
 
 
-@dataclass
-class _Task:
-    """A job with all that it is scored from."""
-
-    job: Job
-    records: Records
-    selection: Subset
-    predictions: Predictions
-    digests: dict[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
-
-    def sample(self, position: int) -> tiers.Sample:
-        record = self.records[position]
-        return record, self.predictions.by_id.get(record.id)
-
-    def texts(self, position: int) -> tuple[str | None, Prediction | None]:
-        """Reference answer and prediction, without reading any image."""
-        answers = self.records.column("answer") if self.job.config != "edit" else None
-        return answers[position] if answers else None, self.predictions.by_id.get(self.records.ids[position])
-
-    def content(self, tier: str, position: int) -> tuple[str, str]:
-        """Digests of candidate and reference, computed once a record."""
-        if (tier, position) not in self.digests:
-            self.digests[tier, position] = tiers.DIGESTS[tier](self.sample(position))
-        return self.digests[tier, position]
-
-    def key(self, tier: str, scorer: tiers.Scorer, position: int) -> str:
-        return journal.row_key(
-            self.records.ids[position], tier, *self.content(tier, position), digest(scorer.definition)
-        )
-
-
 def score(
     paths: Sequence[Path], options: ScoreOptions, *, config: str | None = None, system: str | None = None
 ) -> list[Path]:
@@ -114,7 +76,10 @@ def score(
     spawn = (options.processes or 1) > 1 and not launch.is_worker()
     # Several processes: input is checked here first, so that a fault is told once and not by every process.
     here = launch.ranks(None if spawn else options.expect_processes or options.processes, options.device)
-    tasks = _read(todo, options, report=here.is_main)
+    tasks = read_tasks(todo, options.edition, options.data_dir, options.limit, options.seed, options.image_roots)
+    for task in tasks if here.is_main else ():
+        for notice in task.predictions.notices:
+            _say(notice)
     locks = [journal.lock(options.out / "scores" / task.job.system, task.job.config) for task in tasks if here.is_main]
     try:
         if spawn:
@@ -131,25 +96,7 @@ def _release(locks: Sequence["BaseFileLock"]) -> None:
         lock.release()
 
 
-def _read(todo: Sequence[Job], options: ScoreOptions, *, report: bool) -> list[_Task]:
-    records = {
-        config: load_records(config, options.edition, options.data_dir)
-        for config in dict.fromkeys(job.config for job in todo)
-    }
-    tasks = []
-    for job in todo:
-        found = records[job.config]
-        predictions = read_predictions(job.path, found, image_roots=options.image_roots)
-        for notice in predictions.notices if report else ():
-            _say(notice)
-        selection = select(
-            found.ids, found.column("task"), found.column("modality"), limit=options.limit, seed=options.seed
-        )
-        tasks.append(_Task(job, found, selection, predictions))
-    return tasks
-
-
-def _score(tasks: Sequence[_Task], names: Sequence[str], options: ScoreOptions, here: launch.Ranks) -> list[Path]:
+def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, here: launch.Ranks) -> list[Path]:
     built = {
         name: tiers.build(name, _tier_options(options, here))
         for name in names
@@ -181,7 +128,7 @@ def _tier_options(options: ScoreOptions, here: launch.Ranks) -> tiers.TierOption
     )
 
 
-def _score_tier(task: _Task, name: str, tier: tiers.Tier, options: ScoreOptions, here: launch.Ranks) -> None:
+def _score_tier(task: Task, name: str, tier: tiers.Tier, options: ScoreOptions, here: launch.Ranks) -> None:
     """Score this process's share of the planned batches, and journal each batch as it is done."""
     folder = options.out / "scores" / task.job.system
     done = journal.read(folder, task.job.config, notice=_say if here.is_main else _ignore)
@@ -217,7 +164,7 @@ def _score_tier(task: _Task, name: str, tier: tiers.Tier, options: ScoreOptions,
                 raise Failure("the launcher of this process is gone; what is scored is kept")
 
 
-def _aggregate(tasks: Sequence[_Task], built: Mapping[str, tiers.Tier], options: ScoreOptions) -> list[Path]:
+def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: ScoreOptions) -> list[Path]:
     by_system: dict[str, dict[str, results.ConfigResult]] = {}
     for task in tasks:
         lines = journal.read(options.out / "scores" / task.job.system, task.job.config, notice=_ignore)
@@ -238,13 +185,15 @@ def _aggregate(tasks: Sequence[_Task], built: Mapping[str, tiers.Tier], options:
             [task.content(name, position)[0] for name in tiers.CONFIG_TIERS[task.job.config]]
             for position in task.selection.positions
         ]
-        predictions = PredictionsResult(
-            path=str(task.job.path),
-            digest=digest(content),
-            layout=task.predictions.layout,
-            join=dict(task.predictions.join),
-            superseded=task.predictions.superseded,
-            outside=task.predictions.outside,
+        predictions = PredictionsResult.model_validate(
+            {
+                "path": str(task.job.path),
+                "digest": digest(content),
+                "layout": task.predictions.layout,
+                "join": dict(task.predictions.join),
+                "superseded": task.predictions.superseded,
+                "outside": task.predictions.outside,
+            }
         )
         by_system.setdefault(task.job.system, {})[task.job.config] = results.config_result(
             task.records, task.selection, predictions, rows

@@ -1,6 +1,7 @@
 """What each tier needs of a record and a prediction: which configs it serves, what is scored, and its digests."""
 
 import hashlib
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -175,7 +176,7 @@ class TextWork:
 
 
 DIGESTS = {"pixel": image_digests, "text": text_digests}
-TIERS = {"pixel": PixelWork, "text": TextWork}
+TIERS: dict[str, Callable[[TierOptions], Tier]] = {"pixel": PixelWork, "text": TextWork}
 CONFIG_TIERS = {"vqa": ("text",), "edit": ("pixel",), "gen": ("pixel", "text")}
 
 
