@@ -111,7 +111,7 @@ def merge(path: Path, system: str, edition: str, protocol: str, configs: Mapping
             notices.append(f"{error} It is replaced.")
         else:
             if (earlier.edition, earlier.protocol) == (edition, protocol):
-                kept = {name: result for name, result in earlier.configs.items()}
+                kept = {str(name): result for name, result in earlier.configs.items()}
             else:
                 notices.append(f"{path}: replaced a result of edition {earlier.edition}, protocol {earlier.protocol}")
     for name, result in configs.items():
