@@ -45,8 +45,7 @@ class Weights:
 def is_offline() -> bool:
     """Whether the user asked for no network (`MEDGEN_OFFLINE`, or huggingface_hub's `HF_HUB_OFFLINE`)."""
     return any(
-        os.environ.get(name, "").upper() in {"1", "ON", "YES", "TRUE"}
-        for name in ("MEDGEN_OFFLINE", "HF_HUB_OFFLINE")
+        os.environ.get(name, "").upper() in {"1", "ON", "YES", "TRUE"} for name in ("MEDGEN_OFFLINE", "HF_HUB_OFFLINE")
     )
 
 
@@ -142,6 +141,21 @@ def _lpips(net: str, megabytes: int) -> Weights:
     )
 
 
+def hub_encoder(repo: str) -> Weights:
+    """A text encoder of the user's choice on the Hub; its size and licence are its repository's affair."""
+    return Weights(
+        name=repo,
+        tier="text",
+        metric="bertscore",
+        origin=f"Hugging Face Hub {repo}",
+        megabytes=0,
+        licence="see its card",
+        find=lambda: _find_encoder(repo),
+        fetch=lambda: _fetch_encoder(repo),
+        url=_hub_url,
+    )
+
+
 REGISTRY: dict[str, Weights] = {
     weights.name: weights
     for weights in (
@@ -163,25 +177,31 @@ REGISTRY: dict[str, Weights] = {
 }
 
 
-def obtain(name: str, *, offline: bool | None = None) -> Path:
-    """The local path of weights `name`, downloaded if need be.
+def obtain(which: str | Weights, *, offline: bool | None = None) -> Path:
+    """The local path of weights, downloaded if need be.
 
     Args:
-        name: a key of `REGISTRY`.
+        which: a key of `REGISTRY`, or what `hub_encoder` gives.
         offline: don't try the network; default `is_offline()`.
 
     Raises:
         WeightsUnavailable: not here and not to be had.
     """
-    weights = REGISTRY[name]
+    weights = REGISTRY[which] if isinstance(which, str) else which
+    name = weights.name
     path = weights.find()
     if path is not None:
         return path
-    remedy = f"`medgen-bench weights fetch {name}` gets them ({weights.megabytes} MB, {weights.origin})"
+    if name in REGISTRY:
+        remedy = f"`medgen-bench weights fetch {name}` gets them ({weights.megabytes} MB, {weights.origin})"
+    else:
+        remedy = f"download {name} where there is a network, or name a folder that holds it"
     if is_offline() if offline is None else offline:
         raise WeightsUnavailable(f"weights {name} are not on this machine, and offline is set; {remedy}")
     if not reachable(weights.url()):
-        raise WeightsUnavailable(f"weights {name} are not on this machine, and {weights.url()} can't be reached; {remedy}")
+        raise WeightsUnavailable(
+            f"weights {name} are not on this machine, and {weights.url()} can't be reached; {remedy}"
+        )
     try:
         return weights.fetch()
     except Exception as error:  # any client's failure means the same to the caller

@@ -1,0 +1,264 @@
+"""BERTScore through one cached `BERTScorer`: length-sorted batches, duplicates once, texts over the limit counted.
+
+PubMedBERT's score is the paper's PBScore; any other encoder's goes by that encoder's name.
+"""
+
+import csv
+import hashlib
+import json
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import NamedTuple
+
+from . import weights
+from .signature import digest
+
+if TYPE_CHECKING:
+    import torch
+    from bert_score import BERTScorer
+
+LIMIT = 512  # tokens of a text that are read, the special ones included
+LAYERS = 12  # of PubMedBERT
+BATCH = 64  # pairs
+
+
+class Encoder(NamedTuple):
+    """An encoder that is on this machine.
+
+    Attributes:
+        name: what the score is called by; None for PubMedBERT.
+        folder: config, weights and tokenizer.
+        layers: the layer whose output is compared.
+        digest: of the config, the weights and the tokenizer.
+    """
+
+    name: str | None
+    folder: Path
+    layers: int
+    digest: str
+
+
+class Score(NamedTuple):
+    """F1 of a pair, and whether either text was cut to the limit."""
+
+    f1: float
+    truncated: bool
+
+
+def short_name(model: str | None) -> str | None:
+    """What an encoder's score is called by: None for PubMedBERT, else the last part of its id or folder.
+
+    >>> short_name("sentence-transformers/all-MiniLM-L6-v2"), short_name("/opt/biobert"), short_name("x=/opt/model")
+    ('all-MiniLM-L6-v2', 'biobert', 'x')
+    """
+    if model is None or model == weights.PUBMEDBERT:
+        return None
+    name, folder = _named(model)
+    if name:
+        return name
+    cached = re.search(r"models--[^/\\]+--([^/\\]+)[/\\]snapshots[/\\][0-9a-f]{40}", folder)
+    name = cached.group(1) if cached else re.split(r"[/\\]", folder.rstrip("/\\"))[-1]
+    # The name becomes part of `bertscore[<name>]`.
+    return re.sub(r"[\[\]|\s]", "-", name)
+
+
+def _named(model: str) -> tuple[str, str]:
+    name, equals, folder = model.partition("=")
+    return (name, folder) if equals and name and not re.search(r"[/\\]", name) else ("", model)
+
+
+def find_encoder(model: str | None = None, num_layers: int | None = None, offline: bool | None = None) -> Encoder:
+    """Have an encoder on this machine, downloaded if need be.
+
+    Args:
+        model: None for PubMedBERT; a Hub id; a folder; or `NAME=FOLDER` where the folder's own name says nothing.
+        num_layers: default 12 for PubMedBERT, else the last layer.
+        offline: don't try the network; default as `weights.obtain`.
+
+    Raises:
+        weights.WeightsUnavailable: not here and not to be had.
+        ValueError: no such folder, no model in it, or no such layer.
+    """
+    name = short_name(model)
+    if model is None or name is None:
+        folder = weights.obtain("pubmedbert", offline=offline)
+        num_layers = LAYERS if num_layers is None else num_layers
+    else:
+        folder = _folder(_named(model)[1], offline)
+    config_path = folder / "config.json"
+    if not config_path.is_file():
+        raise ValueError(f"model: {folder} has no config.json; expected the folder of a transformers encoder")
+    config = json.loads(config_path.read_text(encoding="utf-8"))
+    depth = config.get("num_hidden_layers", config.get("num_layers", config.get("n_layers")))
+    layers = num_layers if num_layers is not None else depth
+    if layers is None:
+        raise ValueError(
+            f"num_layers: {config_path} doesn't say how many layers the encoder has; give the one to compare"
+        )
+    if depth is not None and not 0 <= layers <= depth:
+        raise ValueError(f"num_layers: expected 0 to {depth} for {name or 'PubMedBERT'}, got {layers}")
+    return Encoder(name, folder, int(layers), folder_digest(folder))
+
+
+def _folder(model: str, offline: bool | None) -> Path:
+    path = Path(model).expanduser()
+    if path.is_dir():
+        return path
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", model):
+        raise ValueError(f"model: {model!r} is neither a folder here nor a Hub id (owner/name)")
+    return weights.obtain(weights.hub_encoder(model), offline=offline)
+
+
+def folder_digest(folder: Path) -> str:
+    """Digest of all that determines an encoder's output: config, weights and tokenizer, by content."""
+    names = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+    files = [folder / name for name in (*names, "vocab.txt", "vocab.json", "merges.txt", "spiece.model")]
+    # transformers prefers safetensors; another format beside it is not read.
+    tensors = sorted(folder.glob("model*.safetensors")) or sorted(folder.glob("pytorch_model*.bin"))
+    if not tensors:
+        raise ValueError(f"model: {folder} holds no weights (model.safetensors or pytorch_model.bin)")
+    present = [path for path in (*files, *tensors) if path.is_file()]
+    return digest({path.name: _sha256(path, path.stat().st_size, path.stat().st_mtime_ns) for path in present})
+
+
+@lru_cache(maxsize=64)
+def _sha256(path: Path, size: int, modified: int) -> str:
+    # The Hub's cache names large files by their SHA-256.
+    blob = path.resolve().name
+    if re.fullmatch(r"[0-9a-f]{64}", blob):
+        return blob
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _sha256_of(file)
+
+
+def _sha256_of(file: Any) -> str:
+    sha = hashlib.sha256()
+    while block := file.read(1 << 20):
+        sha.update(block)
+    return sha.hexdigest()
+
+
+def baseline(path: Path, layers: int) -> float:
+    """F1 of random pairs at a layer, from a baseline file in bert-score's format (LAYER,P,R,F).
+
+    Raises:
+        ValueError: the file has no such layer or no such columns.
+    """
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row.get("LAYER") is not None and int(row["LAYER"]) == layers and row.get("F"):
+                return float(row["F"])
+    raise ValueError(f"baseline_path: {path} has no row for layer {layers}; expected columns LAYER,P,R,F")
+
+
+class _Folder(str):
+    """A model folder that bert-score takes for a T5 model only if it is one, not wherever "t5" is in the path."""
+
+    is_t5 = False
+
+    def __contains__(self, part: object) -> bool:
+        return self.is_t5 if part == "t5" else super().__contains__(str(part))
+
+
+@lru_cache(maxsize=1)
+def scorer(folder: Path, layers: int, device: str | None = None) -> "BERTScorer":
+    """The process's one `BERTScorer`; another encoder, layer or device replaces it.
+
+    Args:
+        folder: the encoder.
+        layers: the layer whose output is compared.
+        device: torch's name; None for CUDA where there is some.
+    """
+    from bert_score import BERTScorer
+    from transformers.utils import logging
+
+    model = _Folder(folder.absolute())
+    model.is_t5 = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type", "").endswith("t5")
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        made = BERTScorer(model_type=model, num_layers=layers, device=device, batch_size=BATCH)
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+    tokenizer, config = made._tokenizer, made._model.config
+    # Tokenizers of older repositories declare no limit, and the encoder would index past its positions.
+    positions = getattr(config, "max_position_embeddings", None) or LIMIT
+    tokenizer.model_max_length = min(LIMIT, tokenizer.model_max_length, positions)
+    return made
+
+
+def bert_scores(
+    candidates: Sequence[str], references: Sequence[str], encoder: Encoder, device: str | None = None
+) -> list[Score]:
+    """F1 of each pair, equal to `bert_score.score` without idf and rescaling within 1e-5.
+
+    The same pairs give the same bits, in whatever order they come: batches are planned from the texts alone
+    (bert-score's own order of equally long texts follows the process's hash seed).
+
+    Args:
+        candidates: texts, none of them blank.
+        references: likewise, as many.
+        encoder: from `find_encoder`.
+        device: as `scorer`.
+    """
+    pairs = sorted(set(zip(candidates, references, strict=True)))
+    if not pairs:
+        return []
+    made = scorer(encoder.folder, encoder.layers, device)
+    texts = sorted({text for pair in pairs for text in pair})
+    tokens = made._tokenizer(texts, truncation=False, add_special_tokens=True, verbose=False)["input_ids"]
+    lengths = {text: len(ids) for text, ids in zip(texts, tokens, strict=True)}
+    limit = made._tokenizer.model_max_length
+    pairs.sort(key=lambda pair: max(lengths[pair[0]], lengths[pair[1]]), reverse=True)
+    scores: dict[tuple[str, str], Score] = {}
+    for start in range(0, len(pairs), BATCH):
+        batch = pairs[start : start + BATCH]
+        for pair, f1 in zip(batch, _f1(made, batch, lengths), strict=True):
+            # Rounding may carry equal texts past 1.
+            scores[pair] = Score(min(1.0, f1), any(lengths[text] > limit for text in pair))
+    return [scores[pair] for pair in zip(candidates, references, strict=True)]
+
+
+def _f1(made: "BERTScorer", pairs: Sequence[tuple[str, str]], lengths: dict[str, int]) -> list[float]:
+    import torch
+    from bert_score.utils import get_bert_embedding
+    from bert_score.utils import greedy_cos_idf
+
+    tokenizer = made._tokenizer
+    weight: dict[int, float] = defaultdict(lambda: 1.0, {tokenizer.sep_token_id: 0.0, tokenizer.cls_token_id: 0.0})
+    texts = sorted({text for pair in pairs for text in pair}, key=lambda text: (-lengths[text], text))
+    states: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+    for start in range(0, len(texts), BATCH):
+        part = texts[start : start + BATCH]
+        vectors, mask, idf = get_bert_embedding(part, made._model, tokenizer, weight, device=made.device)
+        counts = mask.sum(dim=1).tolist()
+        for index, (text, count) in enumerate(zip(part, counts, strict=True)):
+            states[text] = (vectors[index, :count], idf[index, :count])
+    references = _padded([states[reference] for _, reference in pairs])
+    candidates = _padded([states[candidate] for candidate, _ in pairs])
+    with torch.no_grad():
+        _, _, f1 = greedy_cos_idf(*references, *candidates)
+    values: list[float] = f1.double().tolist()
+    return values
+
+
+def _padded(
+    states: Sequence[tuple["torch.Tensor", "torch.Tensor"]],
+) -> tuple["torch.Tensor", "torch.Tensor", "torch.Tensor"]:
+    """Embeddings [B, T, d], mask [B, T], weights [B, T], as `greedy_cos_idf` takes them."""
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
+
+    vectors = pad_sequence([vector for vector, _ in states], batch_first=True, padding_value=2.0)
+    idf = pad_sequence([weight for _, weight in states], batch_first=True)
+    counts = torch.tensor([len(vector) for vector, _ in states], device=vectors.device)
+    mask = torch.arange(vectors.shape[1], device=vectors.device).expand(len(states), -1) < counts.unsqueeze(1)
+    return vectors, mask, idf
