@@ -126,7 +126,7 @@ class ResultFile(Strict):
 
     def save(self, path: Path) -> None:
         """Write strict JSON in one step (temporary name, rename)."""
-        write_text(path, json.dumps(self.model_dump(mode="json"), allow_nan=False, separators=(",", ":")) + "\n")
+        write_text(path, json.dumps(self.model_dump(), allow_nan=False, separators=(",", ":")) + "\n")
 
 
 def load(path: Path) -> ResultFile:

@@ -1,0 +1,139 @@
+"""The table's columns: heads and order as in the paper, and how a metric's specs are had again without its weights."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from medgen_metrics.rows import MetricSpec
+from medgen_metrics.weights import REGISTRY
+
+from ..errors import UsageError
+
+# Metric -> head, in the paper's order. A metric that isn't here comes last, under its own name.
+HEADS = {
+    "ssim": "SSIM",
+    "psnr": "PSNR",
+    "psnr_pooled": "PSNR (pooled)",
+    "lpips": "LPIPS",
+    "mii": "MII",
+    "bleu": "BLEU",
+    "bertscore": "PBScore",
+    "bertscore_rescaled": "PBScore (rescaled)",
+    "em": "EM",
+}
+# PBScore is BERTScore on PubMedBERT alone; on another encoder it goes by the general name.
+VARIANT_HEADS = {"bertscore": "BERTScore", "bertscore_rescaled": "BERTScore (rescaled)"}
+UNITS = {"psnr": "dB", "psnr_pooled": "dB"}
+# Tier -> module whose `specs(**options)` gives the tier's metric specs.
+MODULES = {"pixel": "medgen_metrics.pixel", "text": "medgen_metrics.text"}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One metric's column.
+
+    Attributes:
+        metric, tier: whose values it holds.
+        head: the metric's name in print; a stand-in model is part of it, `LPIPS[squeeze]`.
+        unit: `%` (values are stored in 0-1 and printed times 100), `dB`, or empty.
+        higher_is_better: direction.
+        ranked: whether best and second may be set.
+        signatures: the distinct signatures of the tiers whose values it holds.
+    """
+
+    metric: str
+    tier: str
+    head: str
+    unit: str
+    higher_is_better: bool
+    ranked: bool
+    signatures: tuple[str, ...]
+
+    @property
+    def arrow(self) -> str:
+        """The head's arrow: which way is better."""
+        return "↑" if self.higher_is_better else "↓"
+
+    def printed(self, value: float) -> str:
+        """A value as the paper prints it: two decimals, percentages times 100."""
+        return f"{value * 100 if self.unit == '%' else value:.2f}"
+
+
+def split_name(metric: str) -> tuple[str, str]:
+    """A metric's base name and the stand-in model it runs on: `lpips[squeeze]` -> (`lpips`, `squeeze`)."""
+    base, _, variant = metric.partition("[")
+    return base, variant.removesuffix("]")
+
+
+def head(metric: str) -> str:
+    """A metric's name in print.
+
+    >>> head("bertscore"), head("bertscore[all-MiniLM-L6-v2]"), head("lpips[squeeze]")
+    ('PBScore', 'BERTScore[all-MiniLM-L6-v2]', 'LPIPS[squeeze]')
+    """
+    base, variant = split_name(metric)
+    if not variant:
+        return HEADS.get(base, base)
+    return f"{VARIANT_HEADS.get(base, HEADS.get(base, base))}[{variant}]"
+
+
+def unit(spec: MetricSpec) -> str:
+    """How a metric is printed: a range that ends at 1 as percentages, LPIPS too (its range is open), as the paper."""
+    base, _ = split_name(spec.name)
+    return UNITS.get(base, "%" if spec.high == 1.0 or base == "lpips" else "")
+
+
+def order(metric: str) -> tuple[int, str]:
+    """Sort key of the paper's order; a stand-in's column follows the real one's."""
+    base, _ = split_name(metric)
+    names = list(HEADS)
+    return (names.index(base) if base in names else len(names), metric)
+
+
+def column_signature(signature: str, metric: str) -> str:
+    """A tier's signature without the parts that belong to its other metrics: equal where the column's definition is.
+
+    A part belongs to the metric it is called after; `weights` and `lib` belong to the metrics that have weights.
+    """
+    own = split_name(metric)[0].partition("_")[0]
+    have_weights = {weights.metric for weights in REGISTRY.values()}
+    name, *parts = signature.split("|")
+    keys = [part.partition(":")[0] for part in parts]
+    kept = [
+        part
+        for part, key in zip(parts, keys, strict=True)
+        if key == own or (own in have_weights if key in ("weights", "lib") else key not in HEADS)
+    ]
+    return "|".join([name, *kept])
+
+
+def weights_of(metric: str) -> str | None:
+    """The name under which `medgen-bench weights fetch` gets a metric's weights; None where it has none to fetch."""
+    base, variant = split_name(metric)
+    names = [weights.name for weights in REGISTRY.values() if weights.metric == base]
+    if variant:
+        return f"{base}-{variant}" if f"{base}-{variant}" in names else None
+    return names[0] if names else None
+
+
+def tier_specs(path: Path, tier: str, options: Mapping[str, Any]) -> dict[str, MetricSpec]:
+    """Metric -> spec of a tier that was scored under `options`.
+
+    Raises:
+        UsageError: this version doesn't know the tier or its options.
+    """
+    if tier not in MODULES:
+        raise UsageError(
+            f"{path}: expected tiers out of {', '.join(MODULES)}, got {tier!r}. "
+            "It comes from another version: upgrade medgen-bench, or score again."
+        )
+    module = import_module(MODULES[tier])
+    try:
+        return {spec.name: spec for spec in module.specs(**options)}
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"{path}: expected options of tier {tier} that this version knows, got {dict(options)!r:.200} ({error}). "
+            "Run `medgen-bench score` again: it reuses every score whose definition is unchanged."
+        ) from error

@@ -1,0 +1,178 @@
+"""What stands below a table: how to read it, what is missing from it and why, and how its numbers were made."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+from ..result_file import Tier
+from . import columns
+from .model import Line
+from .model import Table
+
+# Flags that a reader needs in other words than their own.
+FLAGS = {
+    "resized": "output not of the reference's size, resized to it before the pixel metrics",
+    "aspect_changed": "output's aspect ratio differs from the reference's",
+    "identical": "output identical to the reference",
+    "several_images": "several output images, the first scored",
+    "refused": "refusals, scored as the text they are",
+    "truncated": "texts over the encoder's 512 tokens, cut",
+}
+LIMITS = "Neither similarity scores nor a judge's scores are evidence of clinical correctness."
+
+
+def table_notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]], illustrative: bool) -> tuple[str, ...]:
+    """The foot of one table.
+
+    Args:
+        table: without notes.
+        tiers: system -> tier -> its result.
+        illustrative: as given to the command.
+    """
+    return (
+        *_common(table, illustrative),
+        *_unscored(table),
+        *_not_scored(table, tiers),
+        *_unavailable(table, tiers),
+        *_flags(table, tiers),
+        *_signatures(table),
+    )
+
+
+def document_notes(tables: Sequence[Table], illustrative: bool) -> tuple[str, ...]:
+    """The notes that hold for every table of a call; only those that something printed calls for."""
+    shown = [column for table in tables for column in table.columns]
+    cells = [cell for table in tables for line in table.lines for cell in line.cells if cell is not None]
+    heads = {unit: ", ".join(dict.fromkeys(c.head for c in shown if c.unit == unit)) for unit in ("%", "dB")}
+    notes = [f"Units: {'; '.join(f'{names} in {unit}' for unit, names in heads.items() if names)}."]
+    if any(not cell.complete for cell in cells):
+        notes.append("scored/n: the mean is over the scored of n records; no such mark: all of them.")
+    if any(table.protocol == "standard" and not cell.complete for table in tables for cell in _cells(table)):
+        notes.append("[x]: the mean with the system's failures at the metric's worst; [–]: that has no bound.")
+    if any(column.metric == "em" and not column.ranked for column in shown):
+        notes.append(
+            "Beside EM stands right/parsed/closed: answers that can't be parsed are left out, as published, so each "
+            "system has a denominator of its own and none is set best."
+        )
+    if any(column.metric == "em" and column.ranked for column in shown):
+        notes.append("EM: unparsable and missing answers are wrong; chance: the mean 1/k over multiple choice.")
+    if any(cell.mark for cell in cells):
+        notes.append(
+            "Best and second (values that print alike are tied) are set by the means over the records that every shown "
+            "system has scored."
+        )
+    notes += [f"Edition: {note}." for note in dict.fromkeys(table.edition_note for table in tables) if note]
+    if any(table.edition == "sample" for table in tables) and not illustrative:
+        notes.append("On edition sample no best and second are set (--illustrative sets them).")
+    roles = dict.fromkeys((line.system, line.role) for table in tables for line in table.lines if line.role)
+    if roles:
+        notes.append(f"Not ranked: {', '.join(f'{system} ({role})' for system, role in roles)}.")
+    if any(table.by for table in tables):
+        notes.append("micro: mean over records; macro: mean over the groups' means.")
+    parts: dict[str, int] = defaultdict(int)
+    for table in tables:
+        parts[table.config] += 1
+    split = [config for config, count in parts.items() if count > 1]
+    if split:
+        notes.append(
+            f"Several tables for {', '.join(split)}: results of different editions, protocols or subsets of records "
+            "never share one."
+        )
+    return (*notes, LIMITS)
+
+
+def _cells(table: Table) -> Iterable:
+    return (cell for line in _whole(table) for cell in line.cells if cell is not None)
+
+
+def _whole(table: Table) -> list[Line]:
+    """One line a system, over all records."""
+    return [line for line in table.lines if line.kind in ("all", "micro")]
+
+
+def _common(table: Table, illustrative: bool) -> Iterable[str]:
+    """On how many records marks rest, where that is not all of them."""
+    if table.edition == "sample" and not illustrative:
+        return
+    ranked = [line for line in _whole(table) if not line.role]
+    if len(ranked) < 2:
+        return
+    partial: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for place, column in enumerate(table.columns):
+        total = max(cell.n for line in _whole(table) if (cell := line.cells[place]) is not None)
+        if column.ranked and table.common[column.metric] < total:
+            partial[table.common[column.metric], total].append(column.head)
+    for (count, total), heads in partial.items():
+        if count:
+            yield (
+                f"Best and second of {', '.join(heads)} rest on the {count:,} of {total:,} records that every shown "
+                "system has scored."
+            )
+        else:
+            yield f"No best and second of {', '.join(heads)}: no record is scored for every shown system."
+
+
+def _unscored(table: Table) -> Iterable[str]:
+    """The failure ledger: for each system, unscored records by reason."""
+    systems = []
+    for line in _whole(table):
+        by_failures: dict[str, list[str]] = defaultdict(list)
+        for column, cell in zip(table.columns, line.cells, strict=True):
+            if cell is not None and cell.failures:
+                text = ", ".join(f"{reason} {count:,}" for reason, count in cell.failures.items())
+                by_failures[text].append(column.head)
+        if by_failures:
+            ledger = "; ".join(f"{', '.join(heads)}: {text}" for text, heads in by_failures.items())
+            systems.append(f"{line.system} ({ledger})")
+    if systems:
+        yield f"Unscored records: {'; '.join(systems)}."
+
+
+def _not_scored(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str]:
+    absent: dict[str, list[str]] = defaultdict(list)
+    for tier in dict.fromkeys(column.tier for column in table.columns):
+        for system, scored in tiers.items():
+            if tier not in scored:
+                absent[tier].append(system)
+    for tier, systems in absent.items():
+        yield f"No {tier} tier was scored (–) for {', '.join(systems)}: medgen-bench score … --tiers {tier}"
+
+
+def _unavailable(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str]:
+    """Columns that have no weights, whether shown for other systems or left out, and how to get them."""
+    lacking: dict[str, list[str]] = defaultdict(list)
+    messages: dict[str, str] = {}
+    for system, scored in tiers.items():
+        for tier in scored.values():
+            for metric, message in tier.unavailable.items():
+                lacking[metric].append(system)
+                messages[metric] = message
+    for metric in sorted(lacking, key=columns.order):
+        weights = columns.weights_of(metric)
+        remedy = f"medgen-bench weights fetch {weights}, then score again" if weights else messages[metric]
+        some = "" if len(lacking[metric]) == len(tiers) else f" for {', '.join(lacking[metric])}"
+        yield f"{columns.head(metric)}: no weights{some}: {remedy}"
+
+
+def _flags(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str]:
+    """Counts of what was flagged, with shares of the selected records."""
+    counts: dict[str, dict[str, int]] = defaultdict(dict)
+    for system, scored in tiers.items():
+        for tier in scored.values():
+            for flag, count in tier.flags.items():
+                if count:
+                    counts[flag][system] = count
+    known = list(FLAGS)
+    for flag in sorted(counts, key=lambda name: (known.index(name) if name in FLAGS else len(known), name)):
+        shares = [f"{system} {count:,} ({count / table.selected:.1%})" for system, count in counts[flag].items()]
+        yield f"{flag} ({FLAGS[flag]}): {', '.join(shares)}" if flag in FLAGS else f"{flag}: {', '.join(shares)}"
+
+
+def _signatures(table: Table) -> Iterable[str]:
+    made: dict[str, list[str]] = defaultdict(list)
+    for column in table.columns:
+        for signature in column.signatures:
+            made[signature].append(column.head)
+    for signature, heads in made.items():
+        yield f"{', '.join(heads)}: {signature}"

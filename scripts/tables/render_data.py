@@ -1,0 +1,161 @@
+"""Tables for machines: CSV with a line a figure, and strict JSON. Values in natural units, beside what readers see."""
+
+import csv
+import io
+import json
+from typing import Any
+
+from .columns import Column
+from .model import Cell
+from .model import Document
+from .model import Line
+from .model import Table
+from .printing import printable
+from .printing import printed
+
+FORMAT = "medgen-bench/table@1"
+FIELDS = (
+    "config",
+    "edition",
+    "protocol",
+    "subset",
+    "records",
+    "by",
+    "kind",
+    "group",
+    "system",
+    "role",
+    "metric",
+    "unit",
+    "printed",
+    "value",
+    "mark",
+    "scored",
+    "n",
+    "coverage",
+    "mean_failures_worst",
+    "common_mean",
+    "common_n",
+    "failures",
+    "signature",
+)
+
+
+def render_csv(document: Document) -> str:
+    """A line for each figure, so that tables of any columns and configs share one header."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    for table in document.tables:
+        for line in table.lines:
+            for column, cell in zip(table.columns, line.cells, strict=True):
+                if cell is not None:
+                    figures = {**_place(table, line), **_figures(table, column, cell)}
+                    writer.writerow({name: _harmless(figures[name]) for name in FIELDS})
+    return buffer.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    """Text that a spreadsheet doesn't run as a formula; numbers, also negative ones, stay as they are."""
+    if isinstance(value, dict):
+        return ";".join(f"{reason}={count}" for reason, count in value.items())
+    if not isinstance(value, str) or not value.lstrip().startswith(("=", "+", "-", "@")):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
+def _place(table: Table, line: Line) -> dict[str, Any]:
+    return {
+        "config": table.config,
+        "edition": table.edition,
+        "protocol": table.protocol,
+        "subset": table.digest,
+        "records": table.selected,
+        "by": table.by or "",
+        "kind": line.kind,
+        "group": printable(line.group),
+        "system": printable(line.system),
+        "role": line.role,
+    }
+
+
+def _figures(table: Table, column: Column, cell: Cell) -> dict[str, Any]:
+    return {
+        "metric": column.metric,
+        "unit": column.unit,
+        "printed": printed(column, cell, table.protocol).value,
+        "value": cell.mean,
+        "mark": cell.mark,
+        "scored": cell.scored,
+        "n": cell.n,
+        "coverage": cell.scored / cell.n if cell.n else None,
+        "mean_failures_worst": cell.worst,
+        "common_mean": cell.common,
+        "common_n": table.common[column.metric],
+        "failures": dict(cell.failures),
+        "signature": " ".join(column.signatures),
+    }
+
+
+def render_json(document: Document) -> str:
+    """The whole document.
+
+    Raises:
+        ValueError: a figure is NaN or infinite, which JSON doesn't have.
+    """
+    content = {
+        "format": FORMAT,
+        "tables": [_table(table) for table in document.tables],
+        "notes": list(document.notes),
+    }
+    return json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def _table(table: Table) -> dict[str, Any]:
+    return {
+        "config": table.config,
+        "edition": table.edition,
+        "edition_note": table.edition_note,
+        "protocol": table.protocol,
+        "records": table.records,
+        "selected": table.selected,
+        "subset": {"limit": table.limit, "seed": table.seed, "digest": table.digest},
+        "by": table.by,
+        "columns": [
+            {
+                "metric": column.metric,
+                "tier": column.tier,
+                "head": column.head,
+                "unit": column.unit,
+                "higher_is_better": column.higher_is_better,
+                "ranked": column.ranked,
+                "common": table.common[column.metric],
+                "signatures": list(column.signatures),
+            }
+            for column in table.columns
+        ],
+        "rows": [
+            {
+                "kind": line.kind,
+                "group": line.group,
+                "system": line.system,
+                "role": line.role,
+                "cells": {
+                    column.metric: None if cell is None else _cell(table, column, cell)
+                    for column, cell in zip(table.columns, line.cells, strict=True)
+                },
+            }
+            for line in table.lines
+        ],
+        "notes": list(table.notes),
+    }
+
+
+def _cell(table: Table, column: Column, cell: Cell) -> dict[str, Any]:
+    figures = _figures(table, column, cell)
+    shared = ("metric", "unit", "signature", "common_n")
+    return {**{name: value for name, value in figures.items() if name not in shared}, "extras": dict(cell.extras)}
