@@ -1,0 +1,175 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from medgen_scripts import result_file
+from medgen_scripts.cli import main
+from medgen_scripts.errors import UsageError
+from medgen_scripts.score import score
+from medgen_scripts.scoring import journal
+from medgen_scripts.scoring import tiers
+
+from .scored import options
+from .scored import png
+from .scored import rows
+from .scored import write_data
+from .scored import write_predictions
+
+COUNT = 20
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_data(tmp_path_factory.mktemp("data"), COUNT)
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Path:
+    return write_predictions(tmp_path / "out" / "predictions" / "mine", COUNT, skip=(4,))
+
+
+def load(out: Path, name: str = "mine") -> result_file.ResultFile:
+    return result_file.load(out / "results" / f"{name}.json")
+
+
+@pytest.fixture
+def scored_rows(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Ids of all records that a tier is asked to score."""
+    seen: list[str] = []
+    for work in (tiers.PixelWork, tiers.TextWork):
+        original = work.score
+
+        def spy(self: Any, samples: Any, original: Any = original) -> Any:
+            seen.extend(record.id for record, _ in samples)
+            return original(self, samples)
+
+        monkeypatch.setattr(work, "score", spy)
+    return seen
+
+
+def test_scores_are_those_of_the_tiers_and_a_missing_record_is_counted(
+    data: Path, system: Path, tmp_path: Path
+) -> None:
+    from medgen_metrics.pixel import PixelTier
+
+    out = tmp_path / "out"
+    assert score([system], options(data, out)) == [out / "results" / "mine.json"]
+    result = load(out)
+    records = list(rows("edit", COUNT))
+    assert result.configs["edit"].rows.id == [row["id"] for row in records]
+    candidates = [system / "images" / f"{row['id']}.png" for row in records]
+    direct = PixelTier(metrics=("ssim", "psnr")).score(
+        [path if path.exists() else None for path in candidates],
+        [row["output_images"][0]["bytes"] for row in records],
+    )
+    for metric in ("ssim", "psnr"):
+        expected = [row.values.get(metric) for row in direct]
+        assert result.configs["edit"].rows.tiers["pixel"].values[metric] == expected
+        figures = result.configs["edit"].tiers["pixel"].metrics[metric]
+        assert (figures.n, figures.scored, figures.failures) == (COUNT, COUNT - 1, {"missing": 1})
+    lpips = result.configs["edit"].tiers["pixel"].metrics["lpips"]
+    assert lpips.mean is None
+    assert lpips.failures == {"missing": 1, "weights_missing": COUNT - 1}
+    em = result.configs["vqa"].tiers["text"].metrics["em"]
+    assert (em.n, em.scored, em.failures) == (COUNT // 2, COUNT // 2 - 1, {"missing": 1})
+    assert em.mean == (COUNT // 2 - 1) / (COUNT // 2)
+
+
+def test_nothing_is_scored_twice(data: Path, system: Path, tmp_path: Path, scored_rows: list[str]) -> None:
+    out = tmp_path / "out"
+    score([system], options(data, out))
+    first = load(out)
+    assert len(scored_rows) == 2 * COUNT
+    files = sorted((out / "scores").rglob("*.jsonl"))
+    scored_rows.clear()
+    score([system], options(data, out))
+    assert scored_rows == []
+    assert sorted((out / "scores").rglob("*.jsonl")) == files
+    assert load(out).configs == first.configs
+
+
+@pytest.mark.parametrize("what", ["output", "text", "protocol"])
+def test_what_changed_is_scored_again(
+    what: str, data: Path, system: Path, tmp_path: Path, scored_rows: list[str]
+) -> None:
+    out = tmp_path / "out"
+    score([system], options(data, out))
+    before = load(out)
+    scored_rows.clear()
+    chosen = options(data, out)
+    if what == "output":
+        changed = next(rows("edit", 1))["id"]
+        (system / "images" / f"{changed}.png").write_bytes(png(77))
+    elif what == "text":
+        lines = [json.loads(line) for line in (system / "vqa.jsonl").read_text().splitlines()]
+        changed = lines[1]["id"]
+        lines[1]["text"] = "something else"
+        (system / "vqa.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    else:
+        chosen = replace(chosen, protocol="standard")
+    score([system], chosen)
+    if what == "protocol":
+        assert len(scored_rows) == 2 * COUNT
+        assert load(out) == before
+        assert load(out, "mine.standard").protocol == "standard"
+    else:
+        # Its batch goes through the metrics again, but only its own line is new.
+        assert changed in scored_rows
+        config = "edit" if what == "output" else "vqa"
+        written = [
+            line.id for path in (out / "scores").rglob(f"{config}.*.jsonl") for line in journal._lines(path, print)
+        ]
+        assert sorted(written) == sorted([*before.configs[config].rows.id, changed])
+
+
+def test_tiers_scored_in_turn_stand_in_one_result(data: Path, system: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    score([system], options(data, out, tiers=("pixel",)))
+    assert set(load(out).configs) == {"edit"}
+    score([system], options(data, out, tiers=("text",)))
+    assert {name: set(config.tiers) for name, config in load(out).configs.items()} == {
+        "edit": {"pixel"},
+        "vqa": {"text"},
+    }
+
+
+def test_a_limit_selects_and_says_so(data: Path, system: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    score([system], options(data, out, limit=6, seed=3))
+    edit = load(out).configs["edit"]
+    assert (edit.records, edit.selected, edit.subset.limit, edit.subset.seed) == (COUNT, 6, 6, 3)
+
+
+def test_a_run_is_refused_while_another_scores_the_same(data: Path, system: Path, tmp_path: Path) -> None:
+    held = journal.lock(tmp_path / "out" / "scores" / "mine", "vqa")
+    with pytest.raises(UsageError, match="another run is scoring vqa"):
+        score([system], options(data, tmp_path / "out"))
+    held.release()
+
+
+def test_a_launcher_that_started_another_number_is_refused(data: Path, system: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="expected 4 processes, got 1"):
+        score([system], options(data, tmp_path / "out", expect_processes=4))
+
+
+def test_bad_input_ends_with_one_message_and_code_2(
+    data: Path, system: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (system / "edit.jsonl").open("a") as file:
+        file.write('{"id": "style-transfer-000000000000", "image": "images/x.png"}\nnot json\n')
+    common = ["score", str(system), "--edition", "release", "--data-dir", str(data), "--out", str(tmp_path / "out")]
+    with pytest.raises(SystemExit) as ended:
+        main([*common, "--offline"])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert f"edit.jsonl:{COUNT}:" in said
+    assert f"edit.jsonl:{COUNT + 1}:" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "out" / "results").exists()
+    with pytest.raises(SystemExit) as ended:
+        main([*common, "--tiers", "pixel,taste"])
+    assert ended.value.code == 2
+    assert "expected some of pixel, text, got taste" in capsys.readouterr().err
