@@ -51,6 +51,8 @@ class MetricSpec:
         average: rows to which the metric applies -> mean; default: over scored rows.
         average_worst: the same with every system's failure at its worst, where that is not the mean of values.
         extras: rows to which the metric applies -> further figures (e.g. EM's right, parsed, closed).
+        column: the column whose presence says that a row is scored, where that is not the metric's own: the PSNR of
+            identical images is no finite number, and they are scored all the same.
     """
 
     name: str
@@ -60,6 +62,7 @@ class MetricSpec:
     average: Callable[[Sequence[Row]], float | None] | None = None
     average_worst: Callable[[Sequence[Row]], float | None] | None = None
     extras: Callable[[Sequence[Row]], Mapping[str, Any]] | None = None
+    column: str | None = None
 
     @property
     def worst(self) -> float | None:
@@ -68,7 +71,14 @@ class MetricSpec:
 
     def applies(self, row: Row) -> bool:
         """Whether the sample counts for this metric at all."""
-        return self.name in row.values or self.name in row.reasons
+        return self._has_value(row) or self.name in row.reasons
+
+    def is_scored(self, row: Row) -> bool:
+        """Whether the sample has a value, and no reason against it."""
+        return self._has_value(row) and self.name not in row.reasons
+
+    def _has_value(self, row: Row) -> bool:
+        return (self.column or self.name) in row.values
 
     def of(self, rows: Sequence[Row]) -> float | None:
         """The mean over `rows`; None if nothing is scored."""
@@ -88,7 +98,7 @@ def summarise_metric(rows: Sequence[Row], spec: MetricSpec) -> dict[str, Any]:
     """
     applicable = [row for row in rows if spec.applies(row)]
     reasons = Counter(row.reasons[spec.name] for row in applicable if spec.name in row.reasons)
-    scored = sum(spec.name in row.values and spec.name not in row.reasons for row in applicable)
+    scored = sum(spec.is_scored(row) for row in applicable)
     return {
         "mean": spec.of(applicable),
         "n": len(applicable),

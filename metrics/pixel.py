@@ -1,0 +1,294 @@
+"""The pixel tier: SSIM, PSNR and LPIPS of output images against reference images, under two protocols.
+
+Definitions: DESIGN section 5. `paper` follows the published evaluator with its known faults repaired, `standard` the
+field's usage.
+"""
+
+import logging
+import sys
+from collections.abc import Mapping
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import lpips_model
+from . import ssim
+from . import weights
+from .failures import Unscored
+from .pixel_pairs import IDENTICAL_PSNR
+from .pixel_pairs import PAPER_LPIPS_SIDE
+from .pixel_pairs import STANDARD_LPIPS_PIXELS
+from .pixel_pairs import Batches
+from .pixel_pairs import Draft
+from .pixel_pairs import Plan
+from .pixel_pairs import drafts
+from .pixel_pairs import psnr
+from .pixel_pairs import sources
+from .rows import MetricSpec
+from .rows import Row
+from .rows import mean
+from .signature import signature
+
+PROTOCOLS = ("paper", "standard")
+METRICS = ("ssim", "psnr", "lpips")
+REVISION = 1  # of the definitions below; raised when a change moves any value
+
+_SIZES = ("candidate_width", "candidate_height", "reference_width", "reference_height")
+
+logger = logging.getLogger(__name__)
+
+
+def lpips_name(net: str) -> str:
+    """The metric's name: `lpips` is the paper's network; another goes by its own name."""
+    return "lpips" if net == "alex" else f"lpips[{net}]"
+
+
+def specs(protocol: str = "paper", metrics: Sequence[str] = METRICS, lpips_net: str = "alex") -> tuple[MetricSpec, ...]:
+    """How the metrics are named, ranged and averaged; loads nothing.
+
+    Args:
+        protocol: `paper` or `standard`.
+        metrics: which of `METRICS`, in the order wanted.
+        lpips_net: `alex`, `squeeze` or `vgg`.
+
+    Raises:
+        ValueError: an unknown protocol, metric or network.
+    """
+    _one_of("protocol", protocol, PROTOCOLS)
+    _one_of("lpips_net", lpips_net, tuple(lpips_model.MIN_SIDE))
+    if isinstance(metrics, str) or not metrics or len(set(metrics)) < len(metrics):
+        raise ValueError(f"metrics: expected a list of {', '.join(METRICS)}, each once; got {metrics!r}")
+    for metric in metrics:
+        _one_of("metrics", metric, METRICS)
+    if protocol == "paper":
+        psnr_spec = MetricSpec("psnr", 0.0, IDENTICAL_PSNR)
+    else:
+        # Identical images have no finite PSNR: scored by their mse of 0, which ranks them above all others.
+        psnr_spec = MetricSpec("psnr", 0.0, None, extras=_psnr_extras, column="mse")
+    known = {
+        "ssim": MetricSpec("ssim", -1.0, 1.0),
+        "psnr": psnr_spec,
+        "lpips": MetricSpec(lpips_name(lpips_net), 0.0, None, higher_is_better=False),
+    }
+    return tuple(known[metric] for metric in metrics)
+
+
+def _one_of(what: str, value: Any, known: Sequence[str]) -> None:
+    if value not in known:
+        raise ValueError(f"{what}: expected {', '.join(known)}; got {value!r}")
+
+
+def _psnr_extras(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """`identical_share` of the scored rows, and `pooled`: the PSNR of their mean squared error, which needs no cap."""
+    errors = [row.values["mse"] for row in rows if "mse" in row.values]
+    pooled = mean(errors)
+    return {
+        "identical_share": mean([float(not error) for error in errors]),
+        "pooled": psnr(pooled) if pooled is not None else None,
+    }
+
+
+class PixelTier:
+    """Scores output images against reference images.
+
+    Args:
+        protocol: `paper` or `standard`.
+        metrics: which of `ssim`, `psnr`, `lpips`.
+        lpips_net: `alex` (the paper's), `squeeze` or `vgg`; another than `alex` is named `lpips[<net>]`.
+        lpips_weights: torchvision's file of ImageNet weights for that network; None finds or fetches it.
+        device: where LPIPS (and on a GPU SSIM) runs, e.g. `cuda:1`; None: the current GPU, else the processor.
+        offline: don't try the network for weights; None: as the environment says.
+
+    Raises:
+        ValueError: an unknown protocol, metric or network.
+        FileNotFoundError: `lpips_weights` names no file.
+
+    Attributes:
+        name: `pixel`.
+        protocol: as given.
+        specs: the metrics.
+        columns: all floats that a row may hold: the metrics, `mse` (0-255 levels squared) and the images' sizes.
+    """
+
+    name = "pixel"
+
+    def __init__(
+        self,
+        protocol: str = "paper",
+        metrics: Sequence[str] = METRICS,
+        lpips_net: str = "alex",
+        lpips_weights: str | PathLike[str] | None = None,
+        device: str | None = None,
+        offline: bool | None = None,
+    ) -> None:
+        self.specs = specs(protocol, metrics, lpips_net)
+        self.protocol = protocol
+        self.metrics = tuple(metrics)
+        self.lpips_net = lpips_net
+        self.columns = (*(spec.name for spec in self.specs), "mse", *_SIZES)
+        self._given_weights = None if lpips_weights is None else Path(lpips_weights)
+        if self._given_weights is not None and not self._given_weights.is_file():
+            raise FileNotFoundError(
+                f"lpips_weights: expected torchvision's weights file for {lpips_net}; no file {lpips_weights}"
+            )
+        self._device_name = device
+        self._offline = offline
+        self._told: set[str] = set()
+
+    # --- weights and how numbers are made ---------------------------------------------------------------------------
+
+    @cached_property
+    def _weights(self) -> tuple[Path | None, str | None]:
+        """The backbone's file, and if there is none why."""
+        if "lpips" not in self.metrics:
+            return None, None
+        if self._given_weights is not None:
+            return self._given_weights, None
+        try:
+            return weights.obtain(f"lpips-{self.lpips_net}", offline=self._offline), None
+        except weights.WeightsUnavailable as error:
+            return None, str(error)
+
+    @property
+    def unavailable(self) -> dict[str, str]:
+        """Metric -> why its weights can't be had; its rows carry `weights_missing`."""
+        message = self._weights[1]
+        return {} if message is None else {lpips_name(self.lpips_net): message}
+
+    @property
+    def _weights_digest(self) -> str | None:
+        path = self._weights[0]
+        return None if path is None else lpips_model.weights_digest(path)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """All that determines a score, JSON-able; not package versions, which the signature reports."""
+        is_paper = self.protocol == "paper"
+        known: dict[str, Any] = {
+            "ssim": {"channels": "grey", "window": f"uniform{ssim.UNIFORM_SIDE}", "covariance": "sample"}
+            if is_paper
+            else {"channels": "rgb", "window": f"gaussian{ssim.GAUSSIAN_SIDE}", "covariance": "population"},
+            "psnr": {"channels": "rgb", "identical": IDENTICAL_PSNR if is_paper else None},
+            "lpips": {
+                "net": self.lpips_net,
+                "version": "0.1",
+                "side": PAPER_LPIPS_SIDE if is_paper else None,
+                "max_pixels": None if is_paper else STANDARD_LPIPS_PIXELS,
+                "weights": self._weights_digest,
+            },
+        }
+        return {
+            "tier": self.name,
+            "revision": REVISION,
+            "protocol": self.protocol,
+            "size": "lanczos",
+            "metrics": {metric: known[metric] for metric in self.metrics},
+        }
+
+    @property
+    def signature(self) -> str:
+        """The definition and the versions of what computes it, for people."""
+        is_paper = self.protocol == "paper"
+        lpips_size = PAPER_LPIPS_SIDE if is_paper else f"native-max{STANDARD_LPIPS_PIXELS}"
+        known = {
+            "ssim": f"grey-uniform{ssim.UNIFORM_SIDE}" if is_paper else f"rgb-gaussian{ssim.GAUSSIAN_SIDE}",
+            "psnr": f"rgb-identical{IDENTICAL_PSNR:g}" if is_paper else "rgb-identical-apart",
+            "lpips": f"{self.lpips_net}-{lpips_size}",
+        }
+        parts: dict[str, Any] = {"protocol": self.protocol, **{metric: known[metric] for metric in self.metrics}}
+        parts["size"] = "lanczos"
+        if "lpips" in self.metrics:
+            parts["weights"] = self._weights_digest or "missing"
+            parts["lib"] = f"lpips-{version('lpips')}"
+        return signature("medgen_pixel", parts)
+
+    # --- scoring ----------------------------------------------------------------------------------------------------
+
+    def score(
+        self, predictions: Sequence[Any], references: Sequence[Any], windows: Sequence[Any] | None = None
+    ) -> list[Row]:
+        """Score pairs.
+
+        Args:
+            predictions: output images: PIL images, paths, encoded bytes, uint8 arrays [height, width(, channels)],
+                float arrays in [0, 1], tensors [(channels,) height, width]; None is a missing output.
+            references: reference images, likewise.
+            windows: None, or for each pair None or the grey levels (black, white) that deep images are shown with.
+
+        Returns:
+            One row a pair: the metrics, `mse`, sizes in pixels; flags `resized`, `aspect_changed`, `identical`,
+            `several_images`, `lpips_reduced`.
+
+        Raises:
+            TypeError: a value that is no image, with its position.
+            ValueError: unequal lengths, floats outside [0, 1], an impossible window.
+        """
+        samples = sources(predictions, references, windows)
+        batches = self._batches()
+        drafted = []
+        for position, item in enumerate(drafts(self._plan, samples)):
+            if item.failure is not None and item.failure.detail:
+                self._tell(position, item.failure)
+            for batch in batches:
+                batch.add(item)
+            drafted.append(item)
+        for batch in batches:
+            batch.flush()
+        return [self._row(item) for item in drafted]
+
+    @cached_property
+    def _device(self) -> Any:
+        """A torch device; None where nothing needs one and torch, slow to import, is not there yet."""
+        if self._device_name is not None:
+            import torch
+
+            return torch.device(self._device_name)
+        return lpips_model.default_device() if "lpips" in self.metrics or "torch" in sys.modules else None
+
+    @property
+    def _plan(self) -> Plan:
+        return Plan(
+            is_paper=self.protocol == "paper",
+            metrics=self.metrics,
+            lpips_net=self.lpips_net,
+            lpips_column=lpips_name(self.lpips_net),
+            has_lpips=self._weights[0] is not None,
+            batches_ssim=self._device is not None and self._device.type == "cuda",
+        )
+
+    def _batches(self) -> list[Batches]:
+        def limit(shape: tuple[int, int]) -> int:
+            return lpips_model.batch_size(shape, self._device)
+
+        return [
+            Batches("ssim", self._batched_ssim, limit),
+            Batches(lpips_name(self.lpips_net), self._batched_lpips, limit),
+        ]
+
+    def _batched_lpips(self, first: list[np.ndarray], second: list[np.ndarray]) -> list[float]:
+        path = self._weights[0]
+        assert path is not None
+        return lpips_model.distances(lpips_model.load(self.lpips_net, path, self._device), first, second)
+
+    def _batched_ssim(self, first: list[np.ndarray], second: list[np.ndarray]) -> list[float]:
+        import torch
+
+        images = [torch.from_numpy(np.stack(arrays)).to(self._device) for arrays in (first, second)]
+        return ssim.uniform_batch(*images) if self.protocol == "paper" else ssim.gaussian_batch(*images)
+
+    def _row(self, item: Draft) -> Row:
+        if item.failure is not None:
+            return Row(item.values, {spec.name: item.failure.reason for spec in self.specs}, tuple(item.flags))
+        return Row(item.values, item.reasons, tuple(item.flags))
+
+    def _tell(self, position: int, failure: Unscored) -> None:
+        # One line a reason; a thousand lines would hide the others.
+        level = logging.INFO if failure.reason in self._told else logging.WARNING
+        self._told.add(failure.reason)
+        more = "" if level == logging.INFO else " (further ones are logged at level INFO)"
+        logger.log(level, "predictions[%d]: %s%s", position, failure, more)
