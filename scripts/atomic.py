@@ -27,7 +27,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise Failure(
-            f"{path}: can't be written: {error.strerror or error}; free the disk or name another place"
+            f"{path}: can't be written: {error.strerror or error}; make room, or name another folder"
         ) from error
 
 

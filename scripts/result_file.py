@@ -4,6 +4,7 @@ One model for both sides. Beside its figures a result carries every row (`result
 """
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -153,7 +154,10 @@ def load_all(paths: Sequence[Path]) -> list[tuple[Path, ResultFile]]:
         UsageError: as `load`.
     """
     loaded, faults = [], []
-    for path in {path.resolve(): path for path in paths}.values():
+    given: dict[str, Path] = {}
+    for path in paths:
+        given.setdefault(os.path.realpath(path), path)
+    for path in given.values():
         try:
             loaded.append((path, load(path)))
         except UsageError as error:  # noqa: PERF203 - every bad file is reported, not the first

@@ -60,12 +60,18 @@ class Entry:
         """Metric -> ids of the records that have a score and no reason."""
         found = {}
         ids = self.result.rows.id
-        for metric, (tier, _) in self.specs.items():
+        for metric, (tier, spec) in self.specs.items():
             rows = self.result.rows.tiers[tier]
             failed = {index for indices in rows.reasons.get(metric, {}).values() for index in indices}
-            values = enumerate(rows.values.get(metric, []))
+            values = enumerate(rows.values.get(spec.column or metric, []))
             found[metric] = {ids[index] for index, value in values if value is not None and index not in failed}
         return found
+
+    def concerns(self, metric: str) -> bool:
+        """Whether the metric applies to any record, and more than missing weights is known of it."""
+        tier, _ = self.specs[metric]
+        reasons = self.result.rows.tiers[tier].reasons.get(metric, {})
+        return bool(self.scored[metric]) or any(reason != "weights_missing" for reason in reasons)
 
 
 def build(results: Sequence[tuple[Path, ResultFile]], by: str | None = None, illustrative: bool = False) -> Document:
@@ -141,7 +147,7 @@ def _table(entries: Sequence[Entry], by: str | None, illustrative: bool) -> Tabl
 
 
 def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
-    """Columns of the metrics for which any system has a score.
+    """Columns of the metrics that apply to any record, without those for which nobody has weights.
 
     Raises:
         UsageError: a column's values were made in different ways.
@@ -152,10 +158,11 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
             sources[metric].append((entry, tier, spec))
     shown, faults = [], []
     for metric in sorted(sources, key=columns.order):
-        # Where nothing is scored there are no values to mix.
-        scored = [source for source in sources[metric] if source[0].scored[metric]]
-        if not scored:
+        concerned = [source for source in sources[metric] if source[0].concerns(metric)]
+        if not concerned:
             continue
+        # Where nothing is scored there are no values to mix.
+        scored = [source for source in concerned if source[0].scored[metric]] or concerned[:1]
         (first, tier, spec), *others = scored
         faults += [
             fault for other, other_tier, _ in others if (fault := _conflict(metric, first, tier, other, other_tier))
@@ -210,7 +217,13 @@ def _lines(entry: Entry, shown: Sequence[Column], common: dict[str, set[str]], b
                 continue
             tier, spec = entry.specs[column.metric]
             shared = [rows[tier][index] for index in indices if records.id[index] in common[column.metric]]
-            made.append(_cell([rows[tier][index] for index in indices], shared, spec))
+            try:
+                made.append(_cell([rows[tier][index] for index in indices], shared, spec))
+            except KeyError as error:
+                raise UsageError(
+                    f"{entry.path}: {entry.config}: expected a column {error} in the rows of tier {tier}, from which "
+                    f"{column.head} is summed up, got {', '.join(records.tiers[tier].values)}. Score again."
+                ) from error
         return made
 
     def line(kind: str, group: str, made: Sequence[Cell | None]) -> Line:
@@ -241,6 +254,7 @@ def _cell(rows: Sequence[Row], shared: Sequence[Row], spec: MetricSpec) -> Cell:
         failures=figures["failures"],
         worst=figures["mean_failures_worst"],
         common=spec.of(shared) if shared else None,
+        uneven=spec.column is not None and any(spec.name not in row.values for row in shared),
         extras=extras,
     )
 
@@ -264,4 +278,5 @@ def _macro(total: Cell | None, parts: Sequence[Cell | None]) -> Cell | None:
         worst=mean(worsts) if len(worsts) == len(applicable) else None,
         groups=f"{len(means)}/{len(applicable)} groups" if len(means) < len(applicable) else "",
         common=mean(shared),
+        uneven=any(part.uneven for part in applicable),
     )

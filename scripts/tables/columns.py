@@ -15,7 +15,6 @@ from ..errors import UsageError
 HEADS = {
     "ssim": "SSIM",
     "psnr": "PSNR",
-    "psnr_pooled": "PSNR (pooled)",
     "lpips": "LPIPS",
     "mii": "MII",
     "bleu": "BLEU",
@@ -25,7 +24,7 @@ HEADS = {
 }
 # PBScore is BERTScore on PubMedBERT alone; on another encoder it goes by the general name.
 VARIANT_HEADS = {"bertscore": "BERTScore", "bertscore_rescaled": "BERTScore (rescaled)"}
-UNITS = {"psnr": "dB", "psnr_pooled": "dB"}
+UNITS = {"psnr": "dB"}
 # Tier -> module whose `specs(**options)` gives the tier's metric specs.
 MODULES = {"pixel": "medgen_metrics.pixel", "text": "medgen_metrics.text"}
 

@@ -50,6 +50,13 @@ def document_notes(tables: Sequence[Table], illustrative: bool) -> tuple[str, ..
         notes.append("scored/n: the mean is over the scored of n records; no such mark: all of them.")
     if any(table.protocol == "standard" and not cell.complete for table in tables for cell in _cells(table)):
         notes.append("[x]: the mean with the system's failures at the metric's worst; [–]: that has no bound.")
+    if any("pooled" in cell.extras for cell in cells):
+        notes.append("PSNR pooled: of the mean squared error over all scored records, identical images included.")
+    if any(cell.uneven for cell in cells):
+        notes.append(
+            "identical: the share of outputs identical to the reference, which have no finite PSNR and are left out of "
+            "its mean; where a ranked system has some, no best and second are set."
+        )
     if any(column.metric == "em" and not column.ranked for column in shown):
         notes.append(
             "Beside EM stands right/parsed/closed: answers that can't be parsed are left out, as published, so each "
@@ -145,9 +152,10 @@ def _unavailable(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Itera
     messages: dict[str, str] = {}
     for system, scored in tiers.items():
         for tier in scored.values():
-            for metric, message in tier.unavailable.items():
-                lacking[metric].append(system)
-                messages[metric] = message
+            for metric, figures in tier.metrics.items():
+                if "weights_missing" in figures.failures:
+                    lacking[metric].append(system)
+                    messages[metric] = tier.unavailable.get(metric, "score again on a machine that has them")
     for metric in sorted(lacking, key=columns.order):
         weights = columns.weights_of(metric)
         remedy = f"medgen-bench weights fetch {weights}, then score again" if weights else messages[metric]

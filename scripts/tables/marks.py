@@ -12,7 +12,8 @@ def mark(lines: Sequence[Line], columns: Sequence[Column]) -> list[Line]:
     """Set `best` and `second` column by column, within each group of lines.
 
     Compared are means over the records that every shown system has scored, as printed: values that print alike are
-    tied, and all of them are marked. Anchors are never marked. No marks where fewer than two systems can be compared.
+    tied, and all of them are marked. Anchors are never marked. No marks where fewer than two systems can be compared,
+    or where one's mean leaves out records of its own.
     """
     marks: dict[tuple[int, int], str] = {}
     blocks: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -41,6 +42,8 @@ def _places(lines: Sequence[Line], numbers: Sequence[int], place: int, column: C
     values: dict[int, float] = {}
     for number in numbers:
         cell = lines[number].cells[place]
+        if cell is not None and cell.uneven:
+            return {}
         if cell is not None and cell.common is not None:
             values[number] = float(column.printed(cell.common))
     if len(values) < 2:

@@ -28,6 +28,7 @@ class Cell:
         worst: the mean with every system's failure at the metric's worst; None where that has no bound.
         groups: of a macro mean, how many groups have a mean, where that isn't all.
         common: the mean over the records that every shown system has scored, by which marks are set.
+        uneven: whether that mean leaves out records of this system's own (PSNR of identical images is not finite).
         extras: the metric's further figures, e.g. EM's right, parsed, closed.
         mark: `best`, `second` or empty.
     """
@@ -39,6 +40,7 @@ class Cell:
     worst: float | None = None
     groups: str = ""
     common: float | None = None
+    uneven: bool = False
     extras: Mapping[str, Any] = field(default_factory=dict)
     mark: str = ""
 
@@ -98,7 +100,8 @@ class Table:
     def title(self) -> str:
         """Config, edition, protocol and records, for the table's head."""
         some = f"{self.selected:,} of {self.records:,} records (--limit {self.limit}, seed {self.seed})"
-        records = some if self.limit is not None else f"{self.selected:,} records"
+        every = f"{self.selected:,} record{'' if self.selected == 1 else 's'}"
+        records = some if self.limit is not None else every
         return f"{self.config} · edition {self.edition} · protocol {self.protocol} · {records}"
 
 

@@ -46,6 +46,10 @@ def _beside(column: Column, cell: Cell) -> Iterator[str]:
     if cell.groups:
         yield cell.groups
     extras = cell.extras
+    if extras.get("pooled") is not None:
+        yield f"pooled {column.printed(extras['pooled'])}"
+    if extras.get("identical_share"):
+        yield f"identical {extras['identical_share']:.1%}"
     if column.metric == "em" and extras:
         if not column.ranked:
             yield f"{extras['right']}/{extras['parsed']}/{extras['closed']}"

@@ -1,5 +1,7 @@
 """Tables for a paper: LaTeX with `booktabs`."""
 
+import re
+
 from .model import Document
 from .model import Table
 from .printing import Printed
@@ -28,7 +30,8 @@ ESCAPES = {
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
     "·": r"$\cdot$",
-    "–": "--",
+    "–": r"\textendash{}",
+    "`": r"\textasciigrave{}",
     "…": r"\ldots{}",
 }
 
@@ -42,7 +45,8 @@ def render(document: Document) -> str:
 
 def escape(text: str) -> str:
     """Text that LaTeX sets as it is."""
-    return "".join(ESCAPES.get(character, character) for character in text)
+    escaped = "".join(ESCAPES.get(character, character) for character in text)
+    return re.sub("-(?=-)", "-{}", escaped)  # two hyphens would be set as a dash
 
 
 def _table(table: Table, notes: tuple[str, ...]) -> str:

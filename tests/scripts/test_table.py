@@ -1,0 +1,562 @@
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from medgen_metrics.bleu import statistics
+from medgen_metrics.rows import Row
+from medgen_scripts.errors import UsageError
+from medgen_scripts.result_file import ResultFile
+from medgen_scripts.table import FORMATS
+from medgen_scripts.table import table
+from medgen_scripts.tables import render_text
+from medgen_scripts.tables.build import build
+from medgen_scripts.tables.columns import column_signature
+from medgen_scripts.tables.columns import head
+from medgen_scripts.tables.columns import tier_specs
+from medgen_scripts.tables.columns import unit
+from medgen_scripts.tables.columns import weights_of
+from medgen_scripts.tables.model import Cell
+from medgen_scripts.tables.model import Document
+from medgen_scripts.tables.printing import printable
+
+from .results import SIGNATURES
+from .results import config_result
+from .results import pixels
+from .results import result
+
+
+def edits(system: str, ssim: Sequence[float | None], *rest: Sequence[float | None], **options: Any) -> ResultFile:
+    """A result over edit alone."""
+    fields = {name: options.pop(name) for name in ("edition", "edition_note", "protocol") if name in options}
+    if "protocol" in fields:
+        options["protocol"] = fields["protocol"]
+    rows = pixels(ssim, *rest, reason=options.pop("reason", "missing"))
+    return result(system, {"edit": config_result({"pixel": rows}, **options)}, **fields)
+
+
+def built(*files: ResultFile, **options: Any) -> Document:
+    return build([(Path(f"{index}.json"), file) for index, file in enumerate(files)], **options)
+
+
+def cell(document: Document, system: str, metric: str, *, group: str = "", kind: str = "all") -> Cell:
+    (table,) = document.tables
+    place = [column.metric for column in table.columns].index(metric)
+    (line,) = [line for line in table.lines if (line.system, line.group, line.kind) == (system, group, kind)]
+    found = line.cells[place]
+    assert found is not None
+    return found
+
+
+def marks(document: Document, metric: str, **place: str) -> dict[str, str]:
+    kind, group = place.get("kind", "all"), place.get("group", "")
+    lines = [line for line in document.tables[0].lines if (line.kind, line.group) == (kind, group)]
+    found = {line.system: cell(document, line.system, metric, kind=kind, group=group).mark for line in lines}
+    return {system: mark for system, mark in found.items() if mark}
+
+
+def foot(document: Document) -> str:
+    return "\n".join([*(note for table in document.tables for note in table.notes), *document.notes])
+
+
+def as_text(document: Document, **options: Any) -> str:
+    console = Console(file=io.StringIO(), width=100, **options)
+    render_text.write(document, console)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+# --- what is printed, literally -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    """Two systems and an anchor; the second lacks an output, and nobody has LPIPS."""
+    unavailable = {"pixel": {"lpips": "weights lpips-alex are not on this machine"}}
+    alpha = edits("alpha_1", [0.5, 0.25, 0.75, 0.5], [20.0, 21.0, 22.0, 23.0], unavailable=unavailable)
+    beta = edits("beta", [0.75, None, 0.5, 0.25], [30.0, None, 20.0, 10.0], unavailable=unavailable)
+    copy = edits("copy-input", [1.0] * 4, [100.0] * 4, unavailable=unavailable)
+    paths = []
+    for file in (copy, alpha, beta):
+        file.save(tmp_path / f"{file.system}.json")
+        paths.append(tmp_path / f"{file.system}.json")
+    return paths
+
+
+EXPECTED = Path(__file__).parent / "expected"
+
+
+@pytest.mark.parametrize(("format", "suffix"), [("text", "txt"), ("markdown", "md"), ("latex", "tex"), ("csv", "csv")])
+def test_what_is_printed(files: list[Path], capsys: pytest.CaptureFixture[str], format: str, suffix: str) -> None:
+    table(files, format=format)
+    assert capsys.readouterr().out == (EXPECTED / f"table.{suffix}").read_text(encoding="utf-8")
+
+
+def test_json(files: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    table(files, format="json")
+    content = json.loads(capsys.readouterr().out)
+    assert content["format"] == "medgen-bench/table@1"
+    (one,) = content["tables"]
+    assert {key: one[key] for key in ("config", "edition", "protocol", "records", "selected", "by")} == {
+        "config": "edit",
+        "edition": "paper",
+        "protocol": "paper",
+        "records": 4,
+        "selected": 4,
+        "by": None,
+    }
+    assert one["columns"][0] == {
+        "metric": "ssim",
+        "tier": "pixel",
+        "head": "SSIM",
+        "unit": "%",
+        "higher_is_better": True,
+        "ranked": True,
+        "common": 3,
+        "signatures": [SIGNATURES["pixel"]],
+    }
+    assert [(row["system"], row["role"]) for row in one["rows"]] == [
+        ("alpha_1", ""),
+        ("beta", ""),
+        ("copy-input", "does nothing"),
+    ]
+    assert one["rows"][1]["cells"]["psnr"] == {
+        "printed": "20.00",
+        "value": 20.0,
+        "mark": "second",
+        "scored": 3,
+        "n": 4,
+        "coverage": 0.75,
+        "mean_failures_worst": 15.0,
+        "common_mean": 20.0,
+        "failures": {"missing": 1},
+        "extras": {},
+    }
+    assert content["notes"][-1] == (
+        "Neither similarity scores nor a judge's scores are evidence of clinical correctness."
+    )
+
+
+def test_a_terminal_gets_bold_and_underlined(files: list[Path]) -> None:
+    from medgen_scripts.result_file import load_all
+
+    text = as_text(build(load_all(files)), force_terminal=True, color_system="standard", legacy_windows=False)
+    assert "\x1b[1m58.33" not in text
+    assert re.search(r"\x1b\[1m50\.00\x1b\[0m", text)
+    assert re.search(r"\x1b\[4m50\.00\x1b\[0m", text)
+    assert "Best is bold, second underlined." in text
+
+
+# --- best and second ------------------------------------------------------------------------------------------------
+
+
+def test_marks_rest_on_the_records_that_every_system_has_scored() -> None:
+    # Over its own records beta is better; over the two that both have scored it is worse.
+    document = built(edits("alpha", [0.6, 0.6, 0.1]), edits("beta", [0.5, None, 0.6]))
+    assert cell(document, "alpha", "ssim").mean == pytest.approx(1.3 / 3)
+    assert cell(document, "alpha", "ssim").common == pytest.approx(0.35)
+    assert cell(document, "beta", "ssim").common == pytest.approx(0.55)
+    assert marks(document, "ssim") == {"beta": "best", "alpha": "second"}
+    assert "Best and second of SSIM rest on the 2 of 3 records that every shown system has scored." in foot(document)
+
+
+def test_an_easier_subset_does_not_win() -> None:
+    document = built(edits("alpha", [0.9, 0.2]), edits("beta", [0.8, None]))
+    assert cell(document, "beta", "ssim").mean > cell(document, "alpha", "ssim").mean  # type: ignore[operator]
+    assert marks(document, "ssim") == {"alpha": "best", "beta": "second"}
+
+
+def test_lower_is_better_where_the_column_says_so() -> None:
+    document = built(edits("alpha", [0.5], [20.0], [0.4]), edits("beta", [0.5], [20.0], [0.3]))
+    assert marks(document, "lpips") == {"beta": "best", "alpha": "second"}
+
+
+def test_values_that_print_alike_are_tied_and_all_marked() -> None:
+    document = built(
+        edits("alpha", [0.50001]),
+        edits("beta", [0.50002]),
+        edits("gamma", [0.4]),
+        edits("delta", [0.4]),
+        edits("e", [0.3]),
+    )
+    assert marks(document, "ssim") == {"alpha": "best", "beta": "best", "gamma": "second", "delta": "second"}
+
+
+def test_no_marks_without_common_records() -> None:
+    document = built(edits("alpha", [0.5, None]), edits("beta", [None, 0.6]))
+    assert marks(document, "ssim") == {}
+    assert "No best and second of SSIM: no record is scored for every shown system." in foot(document)
+
+
+def test_a_single_system_is_not_best() -> None:
+    assert marks(built(edits("alpha", [0.5])), "ssim") == {}
+    document = built(edits("alpha", [0.5]), edits("reference", [1.0]))
+    assert marks(document, "ssim") == {}
+    assert "Best" not in foot(document)
+
+
+def test_anchors_are_shown_last_and_never_marked() -> None:
+    document = built(
+        edits("reference", [1.0]),
+        edits("beta", [0.1]),
+        edits("copy-input", [0.9]),
+        edits("alpha", [0.2]),
+        edits("blank", [0.0]),
+    )
+    assert [line.system for line in document.tables[0].lines] == ["beta", "alpha", "copy-input", "blank", "reference"]
+    assert marks(document, "ssim") == {"alpha": "best", "beta": "second"}
+    assert "Not ranked: copy-input (does nothing), blank (empty output), reference (upper bound)." in foot(document)
+
+
+def test_the_sample_has_no_best_unless_asked_for() -> None:
+    pair = [
+        edits(name, [value], edition="sample", edition_note="illustrative") for name, value in (("a", 0.5), ("b", 0.6))
+    ]
+    document = built(*pair)
+    assert marks(document, "ssim") == {}
+    assert "On edition sample no best and second are set (--illustrative sets them)." in foot(document)
+    assert marks(built(*pair, illustrative=True), "ssim") == {"b": "best", "a": "second"}
+    assert "On edition sample" not in foot(built(*pair, illustrative=True))
+
+
+# --- coverage, failures, weights ------------------------------------------------------------------------------------
+
+
+def test_coverage_stands_in_every_incomplete_cell_and_only_there() -> None:
+    text = as_text(built(edits("alpha", [0.5, None], [20.0, 30.0]), edits("beta", [0.5, 0.5], [20.0, 30.0])))
+    assert text.count(" 1/2") == 1
+    assert "2/2" not in text
+    assert "scored/n" in text
+    complete = as_text(built(edits("beta", [0.5, 0.5])))
+    assert "scored/n" not in complete
+
+
+def test_unscored_records_are_counted_by_reason() -> None:
+    document = built(edits("alpha", [0.5, None, None], [20.0, None, None], reason="unreadable"))
+    assert "Unscored records: alpha (SSIM, PSNR: unreadable 2)." in foot(document)
+
+
+def test_a_column_without_weights_is_left_out_and_named_with_its_remedy() -> None:
+    document = built(edits("alpha", [0.5], [20.0], unavailable={"pixel": {"lpips": "not here"}}))
+    assert [column.head for column in document.tables[0].columns] == ["SSIM", "PSNR"]
+    assert "LPIPS: no weights: medgen-bench weights fetch lpips-alex, then score again" in foot(document)
+
+
+def test_a_column_in_which_every_output_failed_is_shown() -> None:
+    document = built(edits("alpha", [None, None], [None, None]))
+    assert [column.head for column in document.tables[0].columns] == ["SSIM", "PSNR"]
+    assert re.search(r"alpha +– +–\n +0/2 +0/2\n", as_text(document))
+
+
+def test_a_column_that_one_system_lacks_is_empty_for_it() -> None:
+    document = built(
+        edits("alpha", [0.5], [20.0], [0.1]), edits("beta", [0.5], [20.0], unavailable={"pixel": {"lpips": "not here"}})
+    )
+    assert cell(document, "beta", "lpips") == Cell(None, 0, 1, {"weights_missing": 1})
+    assert "LPIPS: no weights for beta: medgen-bench weights fetch lpips-alex, then score again" in foot(document)
+    assert re.search(r"beta +\*50\.00\* +\*20\.00\* +–\n +0/1\n", as_text(document))
+
+
+def test_stand_ins_are_named_in_the_head_and_never_share_a_column() -> None:
+    squeeze = SIGNATURES["pixel"].replace("alex", "squeeze")
+    document = built(
+        edits("alpha", [0.5], [20.0], [0.1]),
+        result(
+            "beta",
+            {
+                "edit": config_result(
+                    {"pixel": [Row({"ssim": 0.5, "psnr": 20.0, "lpips[squeeze]": 0.2})]},
+                    options={"pixel": {"lpips_net": "squeeze"}},
+                    signatures={"pixel": squeeze},
+                )
+            },
+        ),
+    )
+    (one,) = document.tables
+    assert [column.head for column in one.columns] == ["SSIM", "PSNR", "LPIPS", "LPIPS[squeeze]"]
+    assert [[c is None for c in line.cells] for line in one.lines] == [
+        [False, False, False, True],
+        [False, False, True, False],
+    ]
+    assert marks(built(edits("alpha", [0.5], [20.0], [0.1])), "lpips") == {}
+    assert "[squeeze] ↓" in as_text(document)
+
+
+@pytest.mark.parametrize(
+    ("metric", "printed", "weights"),
+    [
+        ("ssim", "SSIM", None),
+        ("lpips", "LPIPS", "lpips-alex"),
+        ("lpips[squeeze]", "LPIPS[squeeze]", "lpips-squeeze"),
+        ("bertscore", "PBScore", "pubmedbert"),
+        ("bertscore[all-MiniLM-L6-v2]", "BERTScore[all-MiniLM-L6-v2]", None),
+        ("em", "EM", None),
+    ],
+)
+def test_heads_and_weights(metric: str, printed: str, weights: str | None) -> None:
+    assert head(metric) == printed
+    assert weights_of(metric) == weights
+
+
+def test_printed_units_are_the_papers() -> None:
+    specs = {**tier_specs(Path(), "pixel", {"protocol": "paper"}), **tier_specs(Path(), "text", {"protocol": "paper"})}
+    assert {name: unit(spec) for name, spec in specs.items()} == {
+        "ssim": "%",
+        "psnr": "dB",
+        "lpips": "%",
+        "bleu": "%",
+        "bertscore": "%",
+        "em": "%",
+    }
+
+
+# --- exact match ----------------------------------------------------------------------------------------------------
+
+
+def answers(*scores: float | str) -> list[Row]:
+    """Text rows: EM's value, or the reason of a failure."""
+    rows = []
+    for score in scores:
+        failed = isinstance(score, str)
+        values = {**statistics("a b c d", "a b c d"), "em": 0.0 if failed else score, "em_chance": 0.25}
+        rows.append(Row(values, {"em": score} if failed else {}))  # type: ignore[dict-item, arg-type]
+    return rows
+
+
+def vqa(system: str, *scores: float | str, protocol: str = "paper") -> ResultFile:
+    return result(system, {"vqa": config_result({"text": answers(*scores)}, protocol=protocol)}, protocol=protocol)
+
+
+def test_the_papers_exact_match_prints_its_denominators_and_is_never_best() -> None:
+    document = built(vqa("alpha", 1.0, 1.0, 0.0, "unparsable", "missing"), vqa("beta", 1.0, 1.0, 1.0, 1.0, 1.0))
+    assert re.search(r"alpha +\S+ +50\.00\n +2/3/5\n", as_text(document))
+    assert marks(document, "em") == {}
+    assert marks(document, "bleu") == {"alpha": "best", "beta": "best"}
+    assert "right/parsed/closed" in foot(document)
+
+
+def test_standard_exact_match_is_over_all_closed_records_with_chance_beside_it() -> None:
+    document = built(
+        vqa("alpha", 1.0, 1.0, 0.0, "unparsable", "missing", protocol="standard"),
+        vqa("beta", 1.0, 1.0, 1.0, 1.0, 0.0, protocol="standard"),
+    )
+    assert re.search(r"alpha +\S+ +_40\.00_\n +chance 25\.00\n +3/5\n", as_text(document).replace("*", " "))
+    assert "right/parsed/closed" not in foot(document)
+    assert "chance" in foot(document)
+
+
+def test_standard_shows_failures_at_their_worst() -> None:
+    file = edits("alpha", [0.5, None], [20.0, 30.0], [0.2, None], protocol="standard")
+    text = as_text(built(file))
+    row = "".join(text.split("\n")[4:7]).split()
+    assert row == ["alpha", "50.00", "25.00", "20.00", "[-25.00]", "pooled", "22.60", "[–]", "1/2", "1/2"]
+    assert "[x]: the mean with the system's failures at the metric's worst; [–]: that has no bound." in text
+
+
+# --- groups ---------------------------------------------------------------------------------------------------------
+
+
+def test_micro_is_over_records_and_macro_over_groups() -> None:
+    file = edits("alpha", [0.25, 0.75, 0.75, None], modalities=["MRI", "CT", "CT", "CT"])
+    document = built(file, by="modality")
+    assert [(line.kind, line.group) for line in document.tables[0].lines] == [
+        ("group", "CT"),
+        ("group", "MRI"),
+        ("micro", ""),
+        ("macro", ""),
+    ]
+    assert cell(document, "alpha", "ssim", kind="group", group="CT").mean == 0.75
+    assert (cell(document, "alpha", "ssim", kind="group", group="CT").scored, 3) == (2, 3)
+    assert cell(document, "alpha", "ssim", kind="micro").mean == pytest.approx(1.75 / 3)
+    assert cell(document, "alpha", "ssim", kind="macro").mean == 0.5
+
+
+def test_macro_says_where_a_group_has_no_mean() -> None:
+    file = edits("alpha", [0.25, None, None], modalities=["MRI", "CT", "CT"])
+    document = built(file, by="modality")
+    assert cell(document, "alpha", "ssim", kind="macro").groups == "1/2 groups"
+    assert "1/2 groups" in as_text(document)
+
+
+def test_each_group_has_its_own_best() -> None:
+    document = built(
+        edits("alpha", [0.9, 0.1], tasks=["x", "y"]), edits("beta", [0.1, 0.8], tasks=["x", "y"]), by="task"
+    )
+    assert marks(document, "ssim", kind="group", group="x") == {"alpha": "best", "beta": "second"}
+    assert marks(document, "ssim", kind="group", group="y") == {"beta": "best", "alpha": "second"}
+    assert marks(document, "ssim", kind="micro") == {"alpha": "best", "beta": "second"}
+    assert marks(document, "ssim", kind="macro") == {"alpha": "best", "beta": "second"}
+
+
+def test_by_subtask_in_text() -> None:
+    document = built(edits("alpha", [0.5, 0.75], subtasks=["denoise", None]), by="subtask")
+    lines = [line.rstrip() for line in as_text(document).split("\n")]
+    assert lines[2:13] == [
+        " system    SSIM ↑",
+        " ────────────────",
+        " (none)",
+        "   alpha    75.00",
+        "",
+        " denoise",
+        "   alpha    50.00",
+        "",
+        " micro",
+        "   alpha    62.50",
+        "",
+    ]
+
+
+def test_records_in_another_order_are_the_same_records() -> None:
+    forth = edits("alpha", [0.9, None], ids=["a", "b"])
+    back = edits("beta", [0.2, 0.1], ids=["b", "a"])
+    document = built(forth, back)
+    assert len(document.tables) == 1
+    assert cell(document, "beta", "ssim").common == 0.1
+
+
+# --- what may stand in one table ------------------------------------------------------------------------------------
+
+
+def test_editions_protocols_and_subsets_never_share_a_table() -> None:
+    document = built(
+        edits("alpha", [0.5, 0.6]),
+        edits("beta", [0.5, 0.6], edition="release"),
+        edits("gamma", [0.5, 0.6], protocol="standard"),
+        edits("delta", [0.5], limit=1),
+        edits("epsilon", [0.5, 0.7]),
+    )
+    assert [(one.title, [line.system for line in one.lines]) for one in document.tables] == [
+        ("edit · edition paper · protocol paper · 2 records", ["alpha", "epsilon"]),
+        ("edit · edition release · protocol paper · 2 records", ["beta"]),
+        ("edit · edition paper · protocol standard · 2 records", ["gamma"]),
+        ("edit · edition paper · protocol paper · 1 of 2 records (--limit 1, seed 0)", ["delta"]),
+    ]
+    assert "Several tables for edit: results of different editions, protocols or subsets of records never" in foot(
+        document
+    )
+
+
+def test_one_column_holds_one_signature() -> None:
+    other = SIGNATURES["pixel"].replace("ssim:grey", "ssim:colour")
+    with pytest.raises(UsageError) as error:
+        built(edits("alpha", [0.5]), edits("beta", [0.5], signatures={"pixel": other}))
+    message = str(error.value)
+    assert message.startswith("edit: expected one signature a column, got SSIM: 0.json has medgen_pixel|v:0.1.0|")
+    assert "1.json has medgen_pixel|v:0.1.0|protocol:paper|ssim:colour" in message
+    assert "PSNR" not in message
+
+
+def test_another_definition_under_one_signature_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"SSIM: 0\.json has .*\(definition 0011223344556677\), 1\.json has .*ffff"):
+        built(edits("alpha", [0.5]), edits("beta", [0.5], definition="ffff"))
+
+
+def test_a_model_that_one_system_lacks_does_not_part_the_other_columns() -> None:
+    without = SIGNATURES["text"].replace("weights:ab", "weights:missing")
+    assert column_signature(SIGNATURES["text"], "bleu") == column_signature(without, "bleu")
+    assert column_signature(SIGNATURES["text"], "bertscore") != column_signature(without, "bertscore")
+    assert column_signature(SIGNATURES["text"], "em") == "medgen_text|v:0.1.0|protocol:paper|em:own"
+
+
+def test_a_system_named_twice_is_refused_with_both_files() -> None:
+    with pytest.raises(UsageError, match=r"every system once, got 'alpha' in 0\.json and 1\.json"):
+        built(edits("alpha", [0.5]), edits("alpha", [0.6]))
+
+
+def test_nothing_to_show_is_an_error() -> None:
+    with pytest.raises(UsageError, match="at least one config, got 1 files without any"):
+        built(result("alpha", {}))
+
+
+def test_a_tier_of_another_version_is_an_error() -> None:
+    file = edits("alpha", [0.5])
+    file.configs["edit"].tiers["pixel"].options["colour"] = "blue"
+    with pytest.raises(
+        UsageError, match=r"0\.json: expected options of tier pixel that this version knows, got .*colour"
+    ):
+        built(file)
+
+
+@pytest.mark.parametrize(("options", "said"), [({"format": "pdf"}, "--format"), ({"by": "colour"}, "--by")])
+def test_unknown_options(files: list[Path], options: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=f"{said}: expected one of "):
+        table(files, **options)  # type: ignore[arg-type]
+
+
+# --- hostile names --------------------------------------------------------------------------------------------------
+
+HOSTILE = "=cmd()|[bold]x[/]_*`<b>&%$#{}\\~^\n\x1b[31m\u202ered"
+SHOWN = "=cmd()|[bold]x[/]_*`<b>&%$#{}\\~^\\n\\x1b[31m\\u202ered"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_names_neither_steer_a_terminal_nor_break_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], format: str
+) -> None:
+    edits(HOSTILE, [0.5], tasks=[HOSTILE]).save(tmp_path / "hostile.json")
+    table([tmp_path / "hostile.json"], format=format, by="task")
+    out = capsys.readouterr().out
+    assert not {character for character in out if not character.isprintable()} - {"\n"}
+    # A machine gets the name as it is.
+    if format == "json":
+        assert json.loads(out)["tables"][0]["rows"][0]["system"] == HOSTILE
+    else:
+        assert re.search(r"x1b(\\|{)?\[", out)
+
+
+def test_text_shows_a_hostile_name_as_it_is() -> None:
+    text = as_text(built(edits(HOSTILE, [0.5])))
+    assert SHOWN in text
+    assert printable(HOSTILE) == SHOWN
+
+
+def test_markdown_escapes_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edits(HOSTILE, [0.5]).save(tmp_path / "hostile.json")
+    table([tmp_path / "hostile.json"], format="markdown")
+    row = capsys.readouterr().out.split("\n")[4]
+    assert row == (r"| =cmd()\|\[bold\]x\[/\]\_\*\`\<b\>\&%\$\#\{\}\\\~^\\n\\x1b\[31m\\u202ered | 50.00 |")
+
+
+def test_markdown_renders_the_name_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from html import unescape
+
+    from markdown_it import MarkdownIt
+
+    edits(HOSTILE, [0.5]).save(tmp_path / "hostile.json")
+    table([tmp_path / "hostile.json"], format="markdown")
+    html = MarkdownIt("commonmark").enable("table").render(capsys.readouterr().out)
+    assert unescape(re.findall(r"<td>(.*)</td>", html)[0]) == SHOWN
+
+
+def test_latex_escapes_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edits(HOSTILE, [0.5]).save(tmp_path / "hostile.json")
+    table([tmp_path / "hostile.json"], format="latex")
+    (row,) = [line for line in capsys.readouterr().out.split("\n") if line.endswith(r"50.00 \\")]
+    assert row == (
+        r"=cmd()\textbar{}{[}bold{]}x{[}/{]}\_*\textasciigrave{}\textless{}b\textgreater{}\&\%\$\#\{\}\textbackslash{}"
+        r"\textasciitilde{}\textasciicircum{}\textbackslash{}n\textbackslash{}x1b{[}31m\textbackslash{}u202ered"
+        r" & 50.00 \\"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("=1+1", "'=1+1"), ("+x", "'+x"), ("-x", "'-x"), ("@x", "'@x"), (" =x", "' =x"), ('a,"b"', 'a,"b"'), ("-3", "-3")],
+)
+def test_csv_runs_no_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, written: str) -> None:
+    edits(name, [-0.25]).save(tmp_path / "hostile.json")
+    table([tmp_path / "hostile.json"], format="csv")
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert row["system"] == written
+    assert (row["printed"], row["value"]) == ("-25.00", "-0.25")
+
+
+def test_a_long_name_leaves_the_figures_whole() -> None:
+    text = as_text(built(edits("system-" * 40, [0.123456], [23.456], [0.345])))
+    assert all(len(line) <= 100 for line in text.split("\n"))
+    assert re.search(r" 12\.35 +23\.46 +34\.50", text)
