@@ -104,9 +104,8 @@ def canonical_task(raw: str | None, *fallbacks: str | None) -> str:
         if key in TASKS or key in _TASK_ALIASES:
             return _TASK_ALIASES.get(key, key)
         if key and key not in _GENERIC_TASKS:
-            break
-    given = ", then ".join(repr(name) for name in (raw, *fallbacks) if name) or repr(raw)
-    raise ValueError(f"unknown task {given}; expected one of {', '.join(TASKS)}")
+            raise ValueError(f"unknown task {name!r}; expected one of {', '.join(TASKS)}")
+    raise ValueError(f"no task in {[raw, *fallbacks]}; expected one of {', '.join(TASKS)}")
 
 
 _MODALITY_SPELLINGS = {
@@ -142,7 +141,7 @@ def canonical_modality(raw: str | None) -> str:
 # ---- Records: options, ids, columns ---------------------------------------------------------------------------------
 
 _MARKER = re.compile(r"(?:^|(?<=\s))(?:answer )?(?:options|choices)[ \t]*[:：]", re.IGNORECASE)
-_OPTION = re.compile(r"\s*\(?([A-Z])(?:[.):](?=\s)|[．）：、])\s*(\S.*?)\s*$")
+_OPTION = re.compile(r"\s*\(?([A-Z])(?:[.):](?=\s)|[．）：、])\s*(\S.*)")
 _FIRST_OPTION = re.compile(r"^(?=\s*\(?A\W)")
 _BLOCK_LINES = 60  # 26 options and the blank lines between them
 
@@ -172,7 +171,7 @@ def _lettered(lines: Sequence[str]) -> tuple[list[str], int]:
     for number, line in enumerate(lines, start=1):
         option = _OPTION.match(line)
         if option is not None and ord(option[1]) == ord("A") + len(choices):
-            choices.append(f"{option[1]}. {option[2]}")
+            choices.append(f"{option[1]}. {option[2].rstrip()}")
             used = number
         elif line.strip():
             break

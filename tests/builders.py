@@ -1,7 +1,6 @@
 """Builds small data sets in the layouts that the loader reads, from the description of their formats."""
 
 import io
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -72,14 +71,18 @@ def release_rows(each: int = 2) -> dict[str, list[dict[str, Any]]]:
     return rows
 
 
-def write_shards(folder: Path, rows: list[dict[str, Any]], schema: pa.Schema, shards: int, group: int = 2) -> list[Path]:
+def write_shards(
+    folder: Path, rows: list[dict[str, Any]], schema: pa.Schema, shards: int, group: int = 2
+) -> list[Path]:
     """Write `rows` to `train-…-of-….parquet`, with `group` rows a row group."""
     folder.mkdir(parents=True, exist_ok=True)
     size = -(-len(rows) // shards)
     paths = [folder / f"train-{n:05d}-of-{shards:05d}.parquet" for n in range(shards)]
     names = set(schema.names)
     for n, path in enumerate(paths):
-        part = [{name: value for name, value in row.items() if name in names} for row in rows[n * size : (n + 1) * size]]
+        part = [
+            {name: value for name, value in row.items() if name in names} for row in rows[n * size : (n + 1) * size]
+        ]
         pq.write_table(pa.Table.from_pylist(part, schema=schema), path, row_group_size=group)
     return paths
 
@@ -112,8 +115,3 @@ def our_schema(config: str) -> pa.Schema:
     """Our own layout's columns."""
     kinds = {"choices": pa.list_(_TEXT), "input_images": _IMAGES, "output_images": _IMAGES}
     return pa.schema([(name, kinds.get(name, _TEXT)) for name in medgen_bench.features(config)])
-
-
-def our_rows(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Records whose images are `{bytes, path}` dicts (a data set cast with `decode=False`) as rows of our layout."""
-    return [dict(record) for record in records]

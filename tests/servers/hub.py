@@ -1,0 +1,207 @@
+"""A small Hugging Face Hub on loopback: read-only repositories in memory, a log of requests, and faults on demand.
+
+Speaks what `huggingface_hub` asks when it downloads: repository info, file trees, and files with ranges. A process is
+sent here by `Hub.environment()`, which must be set before the library is imported there.
+"""
+
+import hashlib
+import json
+import re
+import socket
+import struct
+import threading
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import unquote
+from urllib.parse import urlsplit
+
+_API = re.compile(r"/api/(models|datasets|spaces)/([^/]+/[^/]+)(?:/(revision|tree)/([^/]+)(?:/(.*))?)?")
+_FILE = re.compile(r"/(?:(datasets|spaces)/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as it was answered."""
+
+    method: str
+    path: str
+    range: str | None
+    status: int
+
+
+@dataclass
+class Drop:
+    """A fault: the next GET of a file whose path ends in `path` is cut after `size` bytes of its body.
+
+    With `reset` the connection is broken off hard instead of closed.
+    """
+
+    path: str
+    size: int
+    reset: bool = False
+
+
+class Hub(ThreadingHTTPServer):
+    """The server; a context manager that serves while it is open.
+
+    Attributes:
+        repositories: (kind, id) -> revision -> path -> content. `main` is an alias of a commit.
+        log: all requests, in order of their answers.
+        drops: faults to come; each happens once.
+    """
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.repositories: dict[tuple[str, str], dict[str, dict[str, bytes]]] = {}
+        self.heads: dict[tuple[str, str], str] = {}
+        self.log: list[Request] = []
+        self.drops: list[Drop] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def add(self, kind: str, repository: str, revision: str, files: dict[str, bytes]) -> None:
+        """Add a commit (40 hex digits), which `main` then points at."""
+        assert re.fullmatch("[0-9a-f]{40}", revision)
+        self.repositories.setdefault((kind, repository), {})[revision] = files
+        self.heads[kind, repository] = revision
+
+    def environment(self, home: Path) -> dict[str, str]:
+        """Variables that send a process here, with caches of its own."""
+        return {
+            "HF_ENDPOINT": self.url,
+            "HF_HOME": str(home),
+            "HF_HUB_OFFLINE": "0",
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+        }
+
+    def downloads(self) -> list[Request]:
+        """GETs of files' contents."""
+        return [request for request in self.log if request.method == "GET" and "/resolve/" in request.path]
+
+    def __enter__(self) -> "Hub":
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Hub
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet: the server's log is for tests."""
+
+    def do_GET(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        if found := _API.fullmatch(path):
+            self._api(*found.groups())
+        elif found := _FILE.fullmatch(path):
+            self._file(found[1] or "models", found[2], found[3], found[4])
+        else:
+            self._missing("EntryNotFound")
+
+    do_HEAD = do_GET
+
+    def _api(self, kind: str, repository: str, what: str | None, revision: str | None, folder: str | None) -> None:
+        commit, files = self._commit(kind, repository, revision or "main")
+        if files is None:
+            return
+        if what == "tree":
+            self._json(_tree(files, folder or "", "recursive=true" in urlsplit(self.path).query.lower()))
+            return
+        siblings = [{"rfilename": name} for name in files]
+        self._json({"id": repository, "sha": commit, "private": False, "tags": [], "siblings": siblings})
+
+    def _file(self, kind: str, repository: str, revision: str, name: str) -> None:
+        commit, files = self._commit(kind, repository, revision)
+        if files is None:
+            return
+        if name not in files:
+            self._missing("EntryNotFound")
+            return
+        data = files[name]
+        headers = {"X-Repo-Commit": commit, "ETag": f'"{_etag(name, data)}"', "Accept-Ranges": "bytes"}
+        if _is_lfs(name):
+            headers |= {"X-Linked-Etag": headers["ETag"], "X-Linked-Size": str(len(data))}
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if wanted is None:
+            self._send(200, data, headers)
+            return
+        first, last = int(wanted[1]), min(int(wanted[2] or len(data) - 1), len(data) - 1)
+        self._send(206, data[first : last + 1], {**headers, "Content-Range": f"bytes {first}-{last}/{len(data)}"})
+
+    def _commit(self, kind: str, repository: str, revision: str) -> tuple[str, dict[str, bytes] | None]:
+        """A revision's commit and files; None after a 404 has been sent."""
+        commits = self.server.repositories.get((kind, repository))
+        commit = self.server.heads.get((kind, repository), "") if revision == "main" else revision
+        if commits is None or commit not in commits:
+            self._missing("RepoNotFound" if commits is None else "RevisionNotFound")
+            return commit, None
+        return commit, commits[commit]
+
+    def _json(self, value: Any) -> None:
+        self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
+
+    def _missing(self, kind: str) -> None:
+        self._send(404, b"{}", {"X-Error-Code": kind, "X-Error-Message": kind})
+
+    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        path = unquote(self.path)
+        self.server.log.append(Request(self.command, path, self.headers.get("Range"), status))
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        drop = next((drop for drop in self.server.drops if "/resolve/" in path and path.endswith(drop.path)), None)
+        if drop is None:
+            self.wfile.write(body)
+            return
+        self.server.drops.remove(drop)
+        self.wfile.write(body[: drop.size])
+        self.close_connection = True
+        if drop.reset:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+
+
+def _is_lfs(name: str) -> bool:
+    return name.endswith((".parquet", ".bin", ".safetensors"))
+
+
+def _etag(name: str, data: bytes) -> str:
+    """As the Hub does it: the git object of a small file, the SHA-256 of a large one."""
+    if _is_lfs(name):
+        return hashlib.sha256(data).hexdigest()
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+def _tree(files: dict[str, bytes], folder: str, recursive: bool) -> list[dict[str, Any]]:
+    entries: dict[str, dict[str, Any]] = {}
+    prefix = f"{folder}/" if folder else ""
+    for name, data in files.items():
+        if not name.startswith(prefix):
+            continue
+        parts = name[len(prefix) :].split("/")
+        for depth in range(1, len(parts) if recursive else 2):
+            above = prefix + "/".join(parts[:depth])
+            if above != name:
+                entries[above] = {"type": "directory", "oid": "0" * 40, "size": 0, "path": above}
+        if recursive or len(parts) == 1:
+            entries[name] = {"type": "file", "oid": _etag("", data), "size": len(data), "path": name}
+            if _is_lfs(name):
+                entries[name]["lfs"] = {"oid": _etag(name, data), "size": len(data), "pointerSize": 130}
+    return list(entries.values())
