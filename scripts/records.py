@@ -151,5 +151,8 @@ def load_records(config: str, edition: str = "paper", data_dir: str | Path | Non
         if value not in known:
             raise UsageError(f"unknown {what} {value!r}; expected one of {', '.join(known)}")
     folder = None if data_dir is None else str(data_dir)
-    dataset = medgen_bench.load(config, edition=edition, data_dir=folder)
+    try:
+        dataset = medgen_bench.load(config, edition=edition, data_dir=folder)
+    except medgen_bench.DataError as error:
+        raise UsageError(str(error)) from error
     return Records(dataset, config, edition)

@@ -1,7 +1,7 @@
 """Several processes, and runs that are killed: the rows are those of one undisturbed process."""
 
+import contextlib
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from .scored import write_data
 from .scored import write_predictions
 
 COUNT = 120
-KILLS = 6
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -70,34 +70,56 @@ def test_a_fault_is_told_once_by_several_processes(work: Path, tmp_path: Path) -
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_killed_at_any_moment_it_continues(
-    processes: int, work: Path, undisturbed: dict[str, Any], tmp_path: Path
-) -> None:
-    moments = random.Random(processes)
-    for _ in range(KILLS):
+def test_killed_at_any_moment_it_continues(work: Path, undisturbed: dict[str, Any], tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.scripts.killed_runs", str(work), str(tmp_path / "out"), "50", "1"],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    killed, partial = map(int, done.stdout.split())
+    assert killed == 50
+    assert partial > 10, "the kills came before anything was written; they show nothing"
+    assert_undisturbed(tmp_path / "out", undisturbed)
+
+
+def test_two_processes_killed_and_torn_continue(work: Path, undisturbed: dict[str, Any], tmp_path: Path) -> None:
+    for moment in (0.0, 0.05):
         child = subprocess.Popen(
-            command(work, tmp_path, "--processes", str(processes)),
+            command(work, tmp_path, "--processes", "2"),
             env={**os.environ, "OMP_NUM_THREADS": "1"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        # Between the first line of this run and its end, wherever that falls.
-        before = written(tmp_path)
-        deadline = time.monotonic() + 120
-        while child.poll() is None and written(tmp_path) == before and time.monotonic() < deadline:
-            time.sleep(0.005)
-        time.sleep(moments.uniform(0, 0.15))
-        os.killpg(child.pid, signal.SIGKILL)
+        await_lines(child, tmp_path)
+        time.sleep(moment)
+        with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
+            os.killpg(child.pid, signal.SIGKILL)
         child.wait()
     tear(tmp_path)
-    done = run(work, tmp_path, "--processes", str(processes))
+    done = run(work, tmp_path, "--processes", "2")
     assert done.returncode == 0, done.stderr
-    assert result_file.load(tmp_path / "results" / "mine.json").configs == undisturbed
+    assert "dropped a torn last line" in done.stderr
+    assert_undisturbed(tmp_path, undisturbed)
+
+
+def assert_undisturbed(out: Path, undisturbed: dict[str, Any]) -> None:
+    assert result_file.load(out / "results" / "mine.json").configs == undisturbed
     for config in ("edit", "vqa"):
-        lines = journal.read(tmp_path / "scores" / "mine", config, notice=print)
+        lines = journal.read(out / "scores" / "mine", config, notice=print)
         assert set(Counter((line.id, line.tier) for line in lines.values()).values()) == {1}
+
+
+def await_lines(child: subprocess.Popen[bytes], out: Path) -> None:
+    """Wait until the run has written something new, or ended."""
+    before = written(out)
+    deadline = time.monotonic() + 120
+    while child.poll() is None and written(out) == before and time.monotonic() < deadline:
+        time.sleep(0.005)
 
 
 def written(out: Path) -> int:
@@ -119,12 +141,10 @@ def test_workers_of_a_killed_launcher_stop(work: Path, tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 120
-    while written(tmp_path) == 0 and child.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
+    await_lines(child, tmp_path)
     child.kill()  # torchrun itself: `--processes` becomes it
     child.wait()
-    time.sleep(1)
+    deadline = time.monotonic() + 60
     while (size := written(tmp_path)) != (time.sleep(1.5), written(tmp_path))[1]:
         assert time.monotonic() < deadline, f"workers still write: {size} bytes"
     done = run(work, tmp_path)
