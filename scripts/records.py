@@ -1,6 +1,7 @@
 """The records of one config as the command line works with them: metadata at hand, image bytes one record at a time."""
 
 import hashlib
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -150,6 +151,10 @@ def load_records(config: str, edition: str = "paper", data_dir: str | Path | Non
     ):
         if value not in known:
             raise UsageError(f"unknown {what} {value!r}; expected one of {', '.join(known)}")
+    if not sys.stderr.isatty():
+        import datasets
+
+        datasets.disable_progress_bars()
     folder = None if data_dir is None else str(data_dir)
     try:
         dataset = medgen_bench.load(config, edition=edition, data_dir=folder)

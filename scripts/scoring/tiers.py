@@ -36,11 +36,17 @@ class TierOptions:
 class Scorer(Protocol):
     """What `medgen_metrics` offers for a tier."""
 
-    name: str
-    specs: tuple[MetricSpec, ...]
-    signature: str
-    definition: Mapping[str, Any]
-    unavailable: Mapping[str, str]
+    @property
+    def specs(self) -> tuple[MetricSpec, ...]: ...
+
+    @property
+    def signature(self) -> str: ...
+
+    @property
+    def definition(self) -> Mapping[str, Any]: ...
+
+    @property
+    def unavailable(self) -> Mapping[str, str]: ...
 
 
 class Tier(Protocol):
@@ -52,9 +58,14 @@ class Tier(Protocol):
         batch: records a batch.
     """
 
-    scorer: Scorer
-    options: dict[str, Any]
-    batch: int
+    @property
+    def scorer(self) -> Scorer: ...
+
+    @property
+    def options(self) -> dict[str, Any]: ...
+
+    @property
+    def batch(self) -> int: ...
 
     def cost(self, answer: str | None, prediction: Prediction | None) -> int:
         """What the batch plan sorts by."""
