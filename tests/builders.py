@@ -72,17 +72,14 @@ def release_rows(each: int = 2) -> dict[str, list[dict[str, Any]]]:
 
 
 def write_shards(
-    folder: Path, rows: list[dict[str, Any]], schema: pa.Schema, shards: int, group: int = 2
+    folder: Path, rows: list[dict[str, Any]], schema: pa.Schema, shards: int = 1, group: int = 2
 ) -> list[Path]:
     """Write `rows` to `train-…-of-….parquet`, with `group` rows a row group."""
     folder.mkdir(parents=True, exist_ok=True)
     size = -(-len(rows) // shards)
     paths = [folder / f"train-{n:05d}-of-{shards:05d}.parquet" for n in range(shards)]
-    names = set(schema.names)
     for n, path in enumerate(paths):
-        part = [
-            {name: value for name, value in row.items() if name in names} for row in rows[n * size : (n + 1) * size]
-        ]
+        part = [{name: row[name] for name in schema.names} for row in rows[n * size : (n + 1) * size]]
         pq.write_table(pa.Table.from_pylist(part, schema=schema), path, row_group_size=group)
     return paths
 
