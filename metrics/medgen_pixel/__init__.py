@@ -1,0 +1,1 @@
+"""Pixel similarity as an `evaluate` module."""
