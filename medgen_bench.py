@@ -680,7 +680,7 @@ def _register() -> None:
         """Resolves our name to the builder above, and every other name as before."""
 
         def __init__(self, name: str, *args: Any, **kwargs: Any) -> None:
-            self.name = name
+            self.name, self.data_files = name, kwargs.get("data_files")
             if name != NAME:  # the base would tell the Hub that a data set of theirs was loaded
                 super().__init__(name, *args, **kwargs)
 
@@ -691,8 +691,8 @@ def _register() -> None:
                 read = f"load_dataset({NAME!r}) reads the data set of the package medgen_bench"
                 other = f"not the folder of that name in {os.getcwd()}; for that call load_dataset('./{NAME}')"
                 warnings.warn(f"{read}, {other}", stacklevel=5)
-            # load_dataset insists on data_files; the builder takes none
-            return module(__name__, "", {"dataset_name": NAME, "data_files": no_files})
+            # load_dataset insists on data_files; the builder refuses any but empty ones
+            return module(__name__, "", {"dataset_name": NAME, "data_files": self.data_files or no_files})
 
     if NAME not in registry:
         registry[NAME] = (__name__, "")

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 
 # Two images are taken for one where their 256-bit DCT hashes (`imagehash.phash`, hash_size=16) differ in at most this
-# many bits. Medical images resemble each other, so the threshold only just covers the same picture stored anew: over 19
-# pictures of all modalities, JPEG at quality 75, half and double size and 256x256 changed 0 to 6 bits, while the two
-# most alike of different pictures were 96 apart. Neighbouring sections of one volume (1 to 10 bits) may be joined too.
+# many bits. Medical images resemble each other, so the threshold only just covers the same picture stored anew: over 25
+# pictures of all modalities, JPEG at quality 75 and 95, half size and 256x256 changed 0 to 6 bits (20 in a synthetic
+# colour wheel), while the two most alike of different pictures were 96 apart. Neighbouring sections of one volume (1 to
+# 10 bits) may be joined too.
 HASH_BITS, HASH_THRESHOLD = 256, 6
 
 
@@ -22,7 +23,7 @@ def perceptual_hash(data: bytes) -> bytes | None:
 
     try:
         with Image.open(io.BytesIO(data)) as image:
-            image.draft("L", (128, 128))  # a JPEG is decoded at reduced size
+            image.draft("L", (256, 256))  # a JPEG is decoded at reduced size
             if image.mode[0] in "IF":  # deeper than 8 bit, where converting would clip
                 values = np.asarray(image, dtype=np.float64)
                 span = np.ptp(values) or 1
