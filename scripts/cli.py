@@ -4,6 +4,7 @@ A verb's file is imported only when the verb runs, so that `--help` costs no tor
 """
 
 import sys
+import warnings
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -233,6 +234,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
     Exit codes: 0 done; 1 a failure or an interruption; 2 bad usage or input.
     """
+    # A warning is for the person at the terminal; the line of code that raised it isn't.
+    warnings.formatwarning = lambda message, *_, **__: f"medgen-bench: {message}\n"
     try:
         # Not standalone, an Exit comes back as the value.
         status = app(arguments, prog_name="medgen-bench", standalone_mode=False)
