@@ -8,8 +8,8 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-# No answer to a closed question is this long. Of a longer text only both ends are read, which bounds the work.
-LIMIT = 200_000
+# No answer to a closed question is this long. Of a longer one only both ends are read, which bounds the work.
+LIMIT = 20_000
 _HEAD = LIMIT // 4
 
 
@@ -74,13 +74,13 @@ def unwrap(text: str) -> tuple[str, bool]:
         The text and whether it is concluded: False if a reasoning block was opened and never closed, in which case
         what it holds is still returned, since an answer tag or a box may stand in it.
     """
-    if len(text) > LIMIT:
-        text = text[:_HEAD] + "\n" + text[_HEAD - LIMIT :]
-    text = plain(text)
     thought_ends = [match.end() for match in _THOUGHT_END.finditer(text)]
     if thought_ends:
         text = text[thought_ends[-1] :]
     concluded = _THOUGHT_START.search(text) is None
+    if len(text) > LIMIT:
+        text = text[:_HEAD] + "\n" + text[_HEAD - LIMIT :]
+    text = plain(text)
     text = _MARKUP.sub("", _BREAK.sub("\n", text))
     text = _LATEX.sub(r"\1", _LATEX.sub(r"\1", text))
     text = "\n".join(line for line in (" ".join(raw.split()) for raw in text.splitlines()) if line)

@@ -15,6 +15,7 @@ letter with another option's body, the text is unparsable.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from .answer_text import Parsed
@@ -43,6 +44,7 @@ _REASON = re.compile(
     r"\b(?:because|since|as|due\sto|given|which|whereas|while|although|rather\sthan|instead\sof)\b|因为|由于",
     re.IGNORECASE,
 )
+_BETWEEN = " \n\"'*_#:>`.,;()[]-"
 _CONCLUSION = re.compile(
     r"[\s\"'*_#>-]{0,6}(?:therefore|thus|hence|so|in\s(?:conclusion|summary)|overall|to\s(?:conclude|summari[sz]e)|"
     r"conclusion|综上|因此|所以)\b",
@@ -78,14 +80,43 @@ def parse_choice(text: str, options: Sequence[Option]) -> Parsed:
 
 
 def _decide(text: str, options: Sequence[Option]) -> Parsed:
-    found = scan(text, options)
+    found, echoed = _without_echo(text, scan(text, options), options)
     return (
         _stated(text, found)
-        or _edge_lines(text, found, options)
+        or _edge_lines(text, found, options, echoed)
         or _concluded(text, found)
         or _chosen([group for group in found.groups if not group.denied], "only")
         or _NONE
     )
+
+
+def _without_echo(text: str, found: Scan, options: Sequence[Option]) -> tuple[Scan, list[Group]]:
+    """Drop the options where a model only repeats all of them in their order, unless that is all it names.
+
+    Returns:
+        The rest, and what was dropped.
+    """
+    letters = tuple(option.letter for option in options)
+    kept: list[Group] = []
+    run: list[Group] = []
+    echoed: list[Group] = []
+    for group in found.groups:
+        is_next = (
+            not (group.denied or group.affirmed) and group.letters == letters[len(run) : len(run) + len(group.letters)]
+        )
+        if run and not (is_next and not text[run[-1].end : group.start].strip(_BETWEEN)):
+            kept.extend(run)
+            run = []
+            is_next = not (group.denied or group.affirmed) and group.letters == letters[: len(group.letters)]
+        if not (is_next and group.is_label):
+            kept.append(group)
+            continue
+        run.append(group)
+        if sum(len(part.letters) for part in run) == len(letters):
+            echoed.extend(run)
+            run = []
+    kept += run
+    return (found._replace(groups=tuple(kept)), echoed) if kept else (found, [])
 
 
 def _chosen(groups: Sequence[Group], how: str) -> Parsed | None:
@@ -96,60 +127,60 @@ def _chosen(groups: Sequence[Group], how: str) -> Parsed | None:
     return Parsed("parsed", letters.pop(), how) if len(letters) == 1 else _SEVERAL
 
 
+_SPAN = 400  # characters behind a marker in which the announced option is looked for, and before it a supposition
+
+
 def _stated(text: str, found: Scan) -> Parsed | None:
     """Rules 3 and 4: the last statement of the answer, final ones before others, assertions before suppositions."""
-    statements: list[tuple[bool, bool, int, Parsed]] = []
-    for marker in found.markers:
-        choice = _after(text, marker, found)
-        if choice is not None:
-            how = "final" if marker.is_final else "statement"
-            asserted = not _is_supposed(text, marker.sentence, marker.start, found)
-            statements.append(
-                (marker.is_final, asserted, marker.start, choice._replace(how=how) if choice.answer else choice)
-            )
-    for group in found.groups:
-        if group.affirmed:
-            choice = _chosen([group], "statement") or _NONE
-            statements.append((False, not _is_supposed(text, group.sentence, group.start, found), group.start, choice))
-    return max(statements, key=lambda statement: statement[:3])[3] if statements else None
+    others: list[Marker | Group] = [marker for marker in found.markers if not marker.is_final]
+    others += [group for group in found.groups if group.affirmed]
+    finals: list[Marker | Group] = [marker for marker in found.markers if marker.is_final]
+    for how, places in (("final", finals), ("statement", others)):
+        supposed = None
+        for place in sorted(places, key=lambda place: place.start, reverse=True):
+            is_supposed = _is_supposed(text, place, found)
+            if is_supposed and supposed is not None:
+                continue
+            choice = _after(text, place, found, how) if isinstance(place, Marker) else _chosen([place], how) or _NONE
+            if choice is not None and not is_supposed:
+                return choice
+            supposed = supposed or choice
+        if supposed is not None:
+            return supposed
+    return None
 
 
-def _is_supposed(text: str, sentence: int, position: int, found: Scan) -> bool:
-    start, end = found.sentences[sentence]
-    if end - start > 2000:
-        start, end = max(start, position - 1000), min(end, position + 1000)
-    return _HYPOTHETICAL.search(text, start, position) is not None or _QUESTION.fullmatch(text, start, end) is not None
+def _is_supposed(text: str, place: Marker | Group, found: Scan) -> bool:
+    start, end = found.sentences[place.sentence]
+    start, end = max(start, place.start - _SPAN), min(end, place.start + _SPAN)
+    return (
+        _HYPOTHETICAL.search(text, start, place.start) is not None or _QUESTION.fullmatch(text, start, end) is not None
+    )
 
 
-def _after(text: str, marker: Marker, found: Scan) -> Parsed | None:
+def _after(text: str, marker: Marker, found: Scan, how: str) -> Parsed | None:
     """What a marker announces: the options that follow it directly, else those that its sentence names."""
-    following = [group for group in _from(found.groups, marker.end) if group.start - marker.end < 2000]
+    following = _from(found.groups, marker.end, marker.end + _SPAN)
     if not following:
         return None
     first = following[0]
     if not first.denied and is_direct(text, marker.end, first.start):
-        if _is_listing(text, first, following[1:]):
-            return None
-        return _chosen([first], "statement") or _NONE
-    sentence = marker.sentence
-    end = found.sentences[sentence][1]
-    if not text[marker.end : end].strip(" \n\"'*_#:>`.") and sentence + 1 < len(found.sentences):
-        end = found.sentences[sentence + 1][1]
+        return None if _is_listing(text, first, following[1:]) else _chosen([first], how) or _NONE
+    end = min(found.sentences[marker.sentence][1], marker.end + _SPAN)
+    if not text[marker.end : end].strip(" \n\"'*_#:>`.") and marker.sentence + 1 < len(found.sentences):
+        end = min(found.sentences[marker.sentence + 1][1], marker.end + _SPAN)
     reason = _REASON.search(text, marker.end, end)
-    inside = [group for group in following if group.start < end and not group.denied]
-    before_reason = [group for group in inside if reason is None or group.start < reason.start()]
-    return _chosen(before_reason, "statement")
+    stop = reason.start() if reason is not None else end
+    return _chosen([group for group in following if group.start < stop and not group.denied], how)
 
 
-def _from(groups: Sequence[Group], position: int) -> Sequence[Group]:
-    low, high = 0, len(groups)
-    while low < high:
-        middle = (low + high) // 2
-        if groups[middle].start < position:
-            low = middle + 1
-        else:
-            high = middle
-    return groups[low : low + 50]
+def _from(groups: Sequence[Group], start: int, end: int) -> Sequence[Group]:
+    """The groups that begin in a span of the text."""
+    return groups[bisect_left(groups, start, key=_start) : bisect_left(groups, end, key=_start)]
+
+
+def _start(group: Group) -> int:
+    return group.start
 
 
 def _is_listing(text: str, group: Group, following: Sequence[Group]) -> bool:
@@ -157,14 +188,18 @@ def _is_listing(text: str, group: Group, following: Sequence[Group]) -> bool:
     if not following or not group.is_label or not following[0].is_label or following[0].denied:
         return False
     between = text[group.end : following[0].start]
-    return following[0].letters != group.letters and "\n" in between and not between.strip(" \n\"'*_#:>`.,;()[]-")
+    return following[0].letters != group.letters and "\n" in between and not between.strip(_BETWEEN)
 
 
-def _edge_lines(text: str, found: Scan, options: Sequence[Option]) -> Parsed | None:
+def _edge_lines(text: str, found: Scan, options: Sequence[Option], echoed: Sequence[Group]) -> Parsed | None:
     """Rule 5."""
-    lines = text.split("\n")
+    first, last = text.partition("\n")[0], text.rpartition("\n")[2]
+    edges = {0: first, len(text) - len(last): last}
     letters = {
-        option.letter for option in (whole_option(lines[0], options), whole_option(lines[-1], options)) if option
+        option.letter
+        for start, line in edges.items()
+        if not any(start <= group.start < start + len(line) for group in echoed)
+        and (option := whole_option(line, options)) is not None
     }
     opening = _opening(text, found)
     if opening is not None:
@@ -204,7 +239,7 @@ def _concluded(text: str, found: Scan) -> Parsed | None:
         start, end = found.sentences[index]
         if _CONCLUSION.match(text, start) is None:
             continue
-        inside = [group for group in found.groups if start <= group.start < end and not group.denied]
+        inside = [group for group in _from(found.groups, start, end) if not group.denied]
         choice = _chosen(inside, "conclusion")
         if choice is not None:
             return choice

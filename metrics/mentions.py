@@ -72,16 +72,16 @@ _ONLY_AT_START = {"yes", "no", "true", "false", "none", "other", "others", "norm
 
 def body_pattern(body: str) -> str | None:
     """A pattern for a body in running text: its words, and signs that carry meaning, with free punctuation between."""
-    tokens = re.findall(r"[^\W_]+|[<>≤≥=+±%]", body)
+    tokens = re.findall(r"\d+|[^\W\d_]+|[<>≤≥=+±%]", body)
     if tokens and tokens[0] in ("the", "a", "an") and len(tokens) > 1:
         tokens = tokens[1:]
-    # One character would match everywhere; such options are found by their letter or as a whole answer.
-    if len("".join(tokens)) < 2:
+    # A single Latin letter would match everywhere; such an option is found by its letter or as a whole answer.
+    if not tokens or (len(tokens) == 1 and len(tokens[0]) == 1 and re.fullmatch(r"[A-Za-z\W]", tokens[0])):
         return None
     parts = [re.escape(tokens[0])]
     for left, right in pairwise(tokens):
-        free = r"[^\w\n<>≤≥=+±%]" + ("{1,4}" if left[0].isalnum() and right[0].isalnum() else "{0,2}")
-        parts.append(free + re.escape(right))
+        both_words = left[0].isalnum() and right[0].isalnum() and left[0].isdigit() == right[0].isdigit()
+        parts.append(r"[^\w\n<>≤≥=+±%]" + ("{1,4}" if both_words else "{0,4}") + re.escape(right))
     head = r"(?<![A-Za-z0-9])" if tokens[0][0].isascii() and tokens[0][0].isalnum() else ""
     tail = r"(?![A-Za-z0-9])" if tokens[-1][-1].isascii() and tokens[-1][-1].isalnum() else ""
     head = r"(?<![A-Za-z0-9])(?<!\d[.,])" if tokens[0][0].isdigit() else head
@@ -122,7 +122,7 @@ def scan(text: str, options: Sequence[Option]) -> Scan:
     sentences: list[tuple[int, int]] = []
     sentence_start = 0
     denial_end: int | None = None
-    refused_letter_end = -1  # a letter that was no mention ("image A"), so that "and B" after it isn't one either
+    refused_letter_end = -100  # a letter that was no mention ("image A"), so that "and B" after it isn't one either
     for event in pattern.finditer(text):
         kind, start, end = str(event.lastgroup), event.start(), event.end()
         if kind == "end":
@@ -134,8 +134,7 @@ def scan(text: str, options: Sequence[Option]) -> Scan:
             markers.append(Marker(start, end, len(sentences), _is_final(event.group())))
             denial_end = None
         elif kind == "denial":
-            # "cannot be excluded" denies nothing.
-            denial_end = None if wording.CANNOT.search(text, max(0, start - 24), start) else end
+            denial_end = end if _denies_what_follows(text, start, end, mentions) else None
         else:
             is_letter = kind == "letter"
             marker_end = markers[-1].end if markers else -100
@@ -158,6 +157,16 @@ def scan(text: str, options: Sequence[Option]) -> Scan:
             denial_end = None
     sentences.append((sentence_start, len(text)))
     return Scan(tuple(_groups(text, mentions)), tuple(markers), tuple(sentences))
+
+
+def _denies_what_follows(text: str, start: int, end: int, mentions: Sequence[_Mention]) -> bool:
+    # "cannot be excluded" denies nothing; "A is wrong" is about what stands before.
+    if wording.CANNOT.search(text, max(0, start - 24), start):
+        return False
+    if not mentions or start - mentions[-1].end > 40:
+        return True
+    verdict = wording.DENYING.match(text, mentions[-1].end)
+    return verdict is None or verdict.end() < end
 
 
 def _is_final(marker: str) -> bool:
@@ -185,24 +194,39 @@ def _is_option_letter(text: str, start: int, end: int, direct: bool, previous: i
     ):
         return False
     right = wording.PUNCTUATION_RIGHT if text[start] in "Ii" and not direct else wording.RIGHT
-    window = max(0, start - 40)
-    # "A left lung": a letter straight before a body is judged where groups are formed; here only spaced labels count.
     if right.match(text, end) is None:
         return False
-    if direct or wording.STRONG_LEFT.search(text, window, start) is not None:
+    quoted, sign, word = _before(text, start)
+    if direct or quoted or word in wording.LABELLING or word.endswith("选项"):
         return True
-    if wording.LINE_START.search(text, window, start) is not None:
-        return text[start].isupper() or wording.SEPARATED_RIGHT.match(text, end) is not None
-    if not text[start].isupper():
+    is_upper = text[start].isupper()
+    if sign in ("", "\n"):
+        return is_upper or wording.SEPARATED_RIGHT.match(text, end) is not None
+    if not is_upper:
+        return (
+            text[start] not in "ai"
+            and word in wording.CHOOSING
+            and wording.PUNCTUATION_RIGHT.match(text, end) is not None
+        )
+    joined = word in wording.JOINING or sign in ("&", "/")
+    if (joined or sign == ",") and start - refused <= 8 and refused > previous:
         return False
-    joined = (
-        wording.JOINED_LEFT.search(text, window, start) is not None or before == "," or text[start - 2 : start] == ", "
-    )
-    if joined and 0 <= start - refused <= 8 and refused > previous:
-        return False
-    if wording.JOINED_LEFT.search(text, window, start) is not None:
-        return 0 <= start - previous <= 16
-    return wording.LEFT.search(text, window, start) is not None
+    if joined:
+        return start - previous <= 16
+    return sign in wording.CLAUSE_STARTS or "\u4e00" <= sign <= "\u9fff" or word in wording.CHOOSING
+
+
+def _before(text: str, start: int) -> tuple[bool, str, str]:
+    """What precedes a letter: whether a quote or bracket opens, the sign before it ("" at the start), the last word."""
+    window = text[max(0, start - 24) : start]
+    bare = window.rstrip(wording.OPENERS)
+    quoted = any(sign in wording.QUOTING for sign in window[len(bare) :])
+    if bare[-2:] in (" -", "\n-", "->", "-") or bare.endswith("=>"):  # a bullet, a dash, an arrow
+        bare = bare[:-2].rstrip() + ("\n" if bare[-2:] in ("\n-", "-") else ";")
+    if not bare:
+        return quoted, "" if start <= 24 else ";", ""
+    words = bare[-16:].split()
+    return quoted, bare[-1], words[-1].lstrip(wording.OPENERS).lower() if words else ""
 
 
 def _groups(text: str, mentions: Sequence[_Mention]) -> list[Group]:
@@ -254,14 +278,21 @@ def _link(text: str, left: _Mention, right: _Mention) -> str | None:
     gap = wording.GAP.fullmatch(text, left.end, right.start)
     if gap is None or "\n" in text[left.end : right.start]:
         return None
-    words = ("and", "or", "nor", "as well as", "及", "和", "或", "&", "/", "+", "、")
-    if gap["link"].lower() in words or gap["then"]:
+    link, then = gap["link"].lower(), (gap["then"] or "").lower()
+    # "D, and the right lung is clear" begins a new clause.
+    may_end = "and" in (link, then) or (link == "," and not then)
+    if may_end and left.letter != right.letter and wording.SINGULAR_VERB.match(text, right.end):
+        return None
+    if link in ("and", "or", "nor", "as well as", "及", "和", "或", "&", "/", "+", "、") or then:
         return "list"
-    if gap["link"] == ",":
+    if link == ",":
         return "comma"
     if left.letter == right.letter:
         return "label"
     if left.is_letter and not right.is_letter:
         # "B. right lung" contradicts itself; "B. Right lung is clear" goes on to say why.
-        return "label" if gap["link"] in ("(", "[") or wording.BODY_ENDS.match(text, right.end) else None
-    return "comma" if left.is_letter == right.is_letter or not gap["link"] else None
+        return "label" if link in ("(", "[") or wording.BODY_ENDS.match(text, right.end) else None
+    if link == ".":
+        # "A. B. C."; but "B. Option A is wrong" is two sentences.
+        return "comma" if left.is_letter and right.is_letter and wording.BODY_ENDS.match(text, right.end) else None
+    return "comma" if left.is_letter == right.is_letter or not link else None
