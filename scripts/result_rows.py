@@ -63,11 +63,14 @@ class TierRows(Strict):
 
     def unpack(self, count: int) -> list[Row]:
         """The `count` rows again (a row's flags in the order of the columns)."""
-        values: list[dict[str, float]] = [{} for _ in range(count)]
-        for name, column in self.values.items():
-            for row, value in zip(values, column, strict=True):
-                if value is not None:
-                    row[name] = value
+        names = list(self.values)
+        # A table of many systems unpacks millions of values: rows without gaps, most of them, go the short way.
+        values: list[dict[str, float]] = [
+            dict(zip(names, row, strict=True))
+            if None not in row
+            else {name: value for name, value in zip(names, row, strict=True) if value is not None}
+            for row in zip(*self.values.values(), strict=True)
+        ] or [{} for _ in range(count)]
         reasons: dict[int, dict[str, str]] = defaultdict(dict)
         for metric, by_reason in self.reasons.items():
             for reason, indices in by_reason.items():

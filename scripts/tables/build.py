@@ -208,6 +208,7 @@ def _lines(entry: Entry, shown: Sequence[Column], common: dict[str, set[str]], b
     records = entry.result.rows
     rows = {tier: records.unpack(tier) for tier in records.tiers}
     everything = list(range(len(records.id)))
+    shares = {metric: [id in ids for id in records.id] for metric, ids in common.items()}
 
     def cells(indices: Sequence[int]) -> list[Cell | None]:
         made: list[Cell | None] = []
@@ -216,9 +217,10 @@ def _lines(entry: Entry, shown: Sequence[Column], common: dict[str, set[str]], b
                 made.append(None)
                 continue
             tier, spec = entry.specs[column.metric]
-            shared = [rows[tier][index] for index in indices if records.id[index] in common[column.metric]]
+            chosen = [rows[tier][index] for index in indices]
+            shared = [rows[tier][index] for index in indices if shares[column.metric][index]]
             try:
-                made.append(_cell([rows[tier][index] for index in indices], shared, spec))
+                made.append(_cell(chosen, shared, spec))
             except KeyError as error:
                 raise UsageError(
                     f"{entry.path}: {entry.config}: expected a column {error} in the rows of tier {tier}, from which "
@@ -253,7 +255,7 @@ def _cell(rows: Sequence[Row], shared: Sequence[Row], spec: MetricSpec) -> Cell:
         n=figures["n"],
         failures=figures["failures"],
         worst=figures["mean_failures_worst"],
-        common=spec.of(shared) if shared else None,
+        common=(figures["mean"] if len(shared) == len(rows) else spec.of(shared)) if shared else None,
         uneven=spec.column is not None and any(spec.name not in row.values for row in shared),
         extras=extras,
     )

@@ -108,4 +108,4 @@ def result(system: str, configs: Mapping[str, ConfigResult], **fields: Any) -> R
         "created": "2026-01-01T00:00:00+00:00",
         **fields,
     }
-    return ResultFile(system=system, configs=dict(configs), **content)
+    return ResultFile(**content, system=system, configs=dict(configs))  # type: ignore[arg-type]

@@ -37,7 +37,8 @@ def edits(system: str, ssim: Sequence[float | None], *rest: Sequence[float | Non
     fields = {name: options.pop(name) for name in ("edition", "edition_note", "protocol") if name in options}
     if "protocol" in fields:
         options["protocol"] = fields["protocol"]
-    rows = pixels(ssim, *rest, reason=options.pop("reason", "missing"))
+    psnr, lpips = (*rest, None, None)[:2]
+    rows = pixels(ssim, psnr, lpips, options.pop("reason", "missing"))
     return result(system, {"edit": config_result({"pixel": rows}, **options)}, **fields)
 
 
