@@ -1,0 +1,375 @@
+"""Intake: every way to give an image, and every way in which one can be bad."""
+
+import io
+import os
+import struct
+import warnings
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from medgen_metrics.failures import Unscored
+from medgen_metrics.images import read
+from medgen_metrics.pairs import pair
+
+RNG = np.random.default_rng(5)
+PIXELS = RNG.integers(0, 256, (12, 16, 3), dtype=np.uint8)
+GREY = PIXELS[..., 0]
+
+
+def encoded(image: Image.Image, format_: str = "PNG", **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, format_, **options)
+    return buffer.getvalue()
+
+
+def png_file(width: int, height: int, *, depth: int, colour: int, rows: bytes) -> bytes:
+    """A PNG chunk by chunk, for what Pillow does not write."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def pixels_of(source: Any) -> np.ndarray:
+    picture = read(source)
+    assert picture.image is not None
+    assert picture.image.mode == "RGB"
+    return np.asarray(picture.image)
+
+
+def reason(call: Callable[[], Any]) -> tuple[str, str]:
+    with pytest.raises(Unscored) as caught:
+        call()
+    return caught.value.reason, caught.value.detail
+
+
+# --- what is accepted -----------------------------------------------------------------------------------------------
+
+
+def test_the_same_pixels_however_they_are_given(tmp_path: Path) -> None:
+    image = Image.fromarray(PIXELS)
+    path = tmp_path / "a file\nwith ünicode.png"
+    image.save(path)
+    chw = torch.from_numpy(PIXELS).permute(2, 0, 1)
+    sources = [
+        image,
+        path,
+        str(path),
+        encoded(image),
+        bytearray(encoded(image)),
+        PIXELS,
+        PIXELS[::-1][::-1],
+        np.dstack([PIXELS, GREY]),
+        PIXELS / 255,
+        (PIXELS / 255).astype(np.float32),
+        chw,
+        chw.float() / 255,
+        (chw.double() / 255).requires_grad_(),
+        [image, Image.new("RGB", (3, 3))],
+    ]
+    for source in sources:
+        np.testing.assert_array_equal(pixels_of(source), PIXELS)
+
+
+def test_half_precision_tensors_are_rounded_to_their_nearest_level() -> None:
+    for dtype in (torch.float16, torch.bfloat16):
+        got = pixels_of(torch.from_numpy(PIXELS).permute(2, 0, 1).to(torch.float64).div(255).to(dtype))
+        assert np.abs(got.astype(int) - PIXELS).max() <= 1
+
+
+def test_grey_becomes_rgb() -> None:
+    for source in (GREY, GREY[..., None], Image.fromarray(GREY), torch.from_numpy(GREY), torch.from_numpy(GREY)[None]):
+        np.testing.assert_array_equal(pixels_of(source), np.dstack([GREY] * 3))
+
+
+def test_an_image_edited_after_it_was_opened_is_read_as_edited(tmp_path: Path) -> None:
+    for name, format_ in (("a.png", "PNG"), ("a.tif", "TIFF"), ("a.gif", "GIF")):
+        Image.fromarray(PIXELS).convert("P").save(tmp_path / name, format_)
+        with Image.open(tmp_path / name) as image:
+            image.putpixel((0, 0), (image.getpixel((0, 0)) + 1) % 256)  # type: ignore[operator]
+            edited = np.asarray(image.convert("RGB"))
+            np.testing.assert_array_equal(pixels_of(image), edited)
+
+
+def test_transparency_is_dropped_and_the_caller_keeps_it() -> None:
+    rgba = Image.fromarray(np.dstack([PIXELS, GREY]))
+    np.testing.assert_array_equal(pixels_of(encoded(rgba)), PIXELS)
+    palette = Image.fromarray(PIXELS).quantize(8)
+    expected = np.asarray(palette.convert("RGB"))
+    palette.info["transparency"] = bytes(range(8))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(pixels_of(palette), expected)
+        np.testing.assert_array_equal(pixels_of(encoded(palette, transparency=3)), expected)
+    assert palette.info["transparency"] == bytes(range(8))
+    grey_alpha = Image.merge("LA", [Image.fromarray(GREY), Image.fromarray(GREY)])
+    np.testing.assert_array_equal(pixels_of(encoded(grey_alpha)), np.dstack([GREY] * 3))
+
+
+def test_palette_one_bit_and_cmyk() -> None:
+    palette = Image.fromarray(PIXELS).quantize(16)
+    np.testing.assert_array_equal(pixels_of(encoded(palette)), np.asarray(palette.convert("RGB")))
+    bits = Image.fromarray(GREY > 127)
+    assert bits.mode == "1"
+    np.testing.assert_array_equal(pixels_of(encoded(bits)), np.dstack([(GREY > 127) * np.uint8(255)] * 3))
+    cmyk = Image.fromarray(PIXELS).convert("CMYK")
+    assert np.abs(pixels_of(encoded(cmyk, "TIFF")).astype(int) - PIXELS).max() <= 1
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_turned_as_exif_says(orientation: int) -> None:
+    # independent of Pillow's own transposition: the eight cases of the EXIF standard on an array
+    turned = {
+        1: PIXELS,
+        2: PIXELS[:, ::-1],
+        3: PIXELS[::-1, ::-1],
+        4: PIXELS[::-1],
+        5: PIXELS.transpose(1, 0, 2),
+        6: np.rot90(PIXELS, -1),
+        7: PIXELS[::-1, ::-1].transpose(1, 0, 2),
+        8: np.rot90(PIXELS),
+    }[orientation]
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    for format_ in ("PNG", "TIFF"):
+        np.testing.assert_array_equal(pixels_of(encoded(Image.fromarray(PIXELS), format_, exif=exif)), turned)
+    jpeg = Image.open(io.BytesIO(encoded(Image.fromarray(PIXELS), "JPEG", exif=exif)))
+    assert read(jpeg).size == (turned.shape[1], turned.shape[0])
+
+
+def test_broken_exif_declares_no_orientation() -> None:
+    jpeg = encoded(Image.fromarray(PIXELS), "JPEG", exif=b"Exif\0\0" + bytes(range(40)))
+    assert read(jpeg).size == (16, 12)
+
+
+def test_first_of_several_images_is_noted(tmp_path: Path) -> None:
+    pages = [Image.fromarray(PIXELS), Image.fromarray(255 - PIXELS)]
+    for format_, options in (("TIFF", {}), ("GIF", {}), ("PNG", {}), ("WEBP", {"lossless": True})):
+        content = encoded(pages[0], format_, save_all=True, append_images=pages[1:], **options)
+        picture = read(content)
+        assert picture.several, format_
+        assert picture.image is not None
+        if format_ != "GIF":
+            np.testing.assert_array_equal(np.asarray(picture.image), PIXELS)
+        assert not read(encoded(pages[0], format_)).several
+    assert read(pages).several
+    assert not read(pages[:1]).several
+
+
+# --- what is bad ----------------------------------------------------------------------------------------------------
+
+
+def test_missing(tmp_path: Path) -> None:
+    for source in (None, [], tmp_path / "none.png", str(tmp_path / "none.png"), "", "a" * 300, "nul\0byte"):
+        assert reason(lambda source=source: read(source))[0] == "missing"
+    assert reason(lambda: read("Edit Error: quota exceeded"))[0] == "error_text"
+
+
+def test_damaged_files_are_unreadable(tmp_path: Path) -> None:
+    png, jpeg = encoded(Image.fromarray(PIXELS)), encoded(Image.fromarray(PIXELS), "JPEG")
+    tiff = encoded(Image.fromarray(PIXELS), "TIFF")[:-500]
+    damaged = [b"", png[:-40], png[:30], png[:9], jpeg[: len(jpeg) // 2], tiff]
+    path = tmp_path / "damaged.png"
+    for content in damaged:
+        assert reason(lambda content=content: read(content))[0] == "unreadable"
+        path.write_bytes(content)
+        assert reason(lambda: read(path))[0] == "unreadable"
+    assert reason(lambda: read(tmp_path))[0] == "unreadable"
+    assert reason(lambda: read(Image.new("RGB", (0, 4))))[0] == "unreadable"
+    assert reason(lambda: read(np.zeros((0, 4, 3), np.uint8)))[0] == "unreadable"
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    assert reason(lambda: read(tmp_path / "pipe.png"))[0] == "unreadable"
+
+
+def test_text_named_png_is_not_an_image(tmp_path: Path) -> None:
+    path = tmp_path / "answer.png"
+    path.write_text("The lesion has been removed.")
+    assert reason(lambda: read(path))[0] == "not_an_image"
+
+
+def test_formats_that_run_programs_are_not_read() -> None:
+    eps = encoded(Image.fromarray(PIXELS), "EPS")
+    assert reason(lambda: read(eps))[0] == "not_an_image"
+
+
+def test_a_decompression_bomb_is_too_large() -> None:
+    bomb = png_file(60_000, 60_000, depth=8, colour=0, rows=b"\0" * 1000)
+    assert reason(lambda: read(bomb))[0] == "too_large"
+    huge = np.broadcast_to(np.uint8(0), (20_000, 20_000))
+    assert reason(lambda: read(huge))[0] == "too_large"
+
+
+def test_the_limit_stands_where_pillows_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
+    monkeypatch.setattr("medgen_metrics.images.MAX_PIXELS", 12 * 16 - 1)
+    assert reason(lambda: read(encoded(Image.fromarray(PIXELS)))) == ("too_large", "16x12 pixels; expected at most 191")
+
+
+def test_values_that_are_not_finite_are_unreadable() -> None:
+    for bad in (np.nan, np.inf):
+        array = PIXELS / 255
+        array[3, 3, 1] = bad
+        assert reason(lambda array=array: read(array))[0] == "unreadable"
+        assert reason(lambda array=array: read(torch.from_numpy(array).permute(2, 0, 1)))[0] == "unreadable"
+        image = Image.fromarray(array[..., 1].astype(np.float32))
+        assert reason(lambda image=image: read(encoded(image, "TIFF")))[0] == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("source", "got"),
+    [
+        (3, "int"),
+        ({"bytes": b""}, "dict"),
+        (np.zeros((4, 4), np.int32), r"int32 of shape \(4, 4\)"),
+        (np.zeros((3, 8, 8)), r"float64 of shape \(3, 8, 8\)"),
+        (np.zeros((1, 8, 8, 3), np.uint8), "of shape"),
+        (np.zeros((4, 4), bool), "bool"),
+        (torch.zeros(8, 8, 3), r"float32 of shape \(8, 8, 3\)"),
+        (torch.zeros(3, 8, 8, dtype=torch.int64), "int64"),
+        ([Image.new("L", (2, 2)), 7], "int"),
+    ],
+)
+def test_a_wrong_type_is_an_error_that_names_its_position(source: Any, got: str) -> None:
+    with pytest.raises(TypeError, match=rf"^predictions\[4\].*{got}"):
+        read(source, "predictions[4]")
+
+
+def test_floats_outside_their_range_are_an_error() -> None:
+    for source in (PIXELS.astype(float), torch.full((3, 4, 4), -0.5)):
+        with pytest.raises(ValueError, match=r"^predictions\[4\]: expected floats in \[0, 1\]; got values from"):
+            read(source, "predictions[4]")
+    np.testing.assert_array_equal(pixels_of(np.full((4, 4), 1 + 1e-7)), 255)
+
+
+@given(st.binary(max_size=400), st.sampled_from(["", "PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP"]), st.data())
+@settings(max_examples=300, deadline=None)
+def test_whatever_the_bytes_are_there_is_an_image_or_a_reason(noise: bytes, format_: str, data: st.DataObject) -> None:
+    content = noise
+    if format_:
+        whole = bytearray(encoded(Image.fromarray(PIXELS), format_))
+        start = data.draw(st.integers(0, len(whole)))
+        whole[start : start + len(noise)] = noise
+        content = bytes(whole[: data.draw(st.integers(0, len(whole)))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            outcome = str(min(read(content).size) > 0)
+        except Unscored as error:
+            outcome = error.reason
+    assert outcome in ("True", "unreadable", "not_an_image", "too_large")
+
+
+# --- pairs ----------------------------------------------------------------------------------------------------------
+
+
+def deep(levels: np.ndarray) -> bytes:
+    return encoded(Image.fromarray(levels.astype(np.uint16)))
+
+
+def test_sixteen_bit_pairs_share_one_fixed_map() -> None:
+    levels = RNG.integers(0, 30_000, (9, 9)).astype(np.uint16)
+    same = pair(read(deep(levels)), read(deep(levels)))
+    np.testing.assert_array_equal(np.asarray(same.candidate), np.dstack([levels >> 8] * 3))
+    scaled = pair(read(deep(2 * levels + 500)), read(deep(levels)))
+    assert np.asarray(scaled.candidate).mean() > 1.8 * np.asarray(scaled.reference).mean()
+
+
+def test_big_endian_and_tiff_sixteen_bit_are_the_same() -> None:
+    levels = RNG.integers(0, 65_536, (9, 9)).astype(np.uint16)
+    tiff = encoded(Image.fromarray(levels), "TIFF")
+    found = pair(read(tiff), read(Image.open(io.BytesIO(deep(levels)))))
+    np.testing.assert_array_equal(np.asarray(found.candidate), np.asarray(found.reference))
+
+
+def test_a_window_maps_both_sides_and_leaves_eight_bits_alone() -> None:
+    levels = np.array([[0, 1000, 1100, 1200, 5000]] * 5, np.uint16)
+    found = pair(read(deep(levels)), read(np.full((5, 5), 128, np.uint8)), (1000, 1200))
+    np.testing.assert_array_equal(np.asarray(found.candidate)[0, :, 0], [0, 0, 128, 255, 255])
+    np.testing.assert_array_equal(np.asarray(found.reference), 128)
+
+
+def test_different_depths_without_a_window_name_the_rule() -> None:
+    levels = np.zeros((5, 5), np.uint16)
+    eight, sixteen = read(np.zeros((5, 5), np.uint8)), read(deep(levels))
+    real = read(encoded(Image.fromarray(np.zeros((5, 5), np.float32)), "TIFF"))
+    for candidate, reference in ((eight, sixteen), (sixteen, eight), (real, sixteen), (real, eight)):
+        found, detail = reason(lambda candidate=candidate, reference=reference: pair(candidate, reference))
+        assert found == "unreadable"
+        assert "images of different depth have no common scale unless the record gives a window" in detail
+
+
+def test_float_files_have_their_declared_range_only() -> None:
+    def tiff(values: np.ndarray) -> bytes:
+        return encoded(Image.fromarray(values.astype(np.float32)), "TIFF")
+
+    unit, hounsfield = np.linspace(0, 1, 36).reshape(6, 6), np.linspace(-1000, 1000, 36).reshape(6, 6)
+    found = pair(read(tiff(unit)), read(tiff(unit)))
+    np.testing.assert_array_equal(np.asarray(found.candidate)[..., 0], np.rint(unit.astype(np.float32) * 255))
+    assert reason(lambda: pair(read(tiff(hounsfield)), read(tiff(unit))))[0] == "unreadable"
+    # a fault of the reference is not the system's
+    assert reason(lambda: pair(read(tiff(unit)), read(tiff(hounsfield))))[0] == "reference_missing"
+    windowed = pair(read(tiff(hounsfield)), read(tiff(hounsfield)), (-1000, 1000))
+    np.testing.assert_array_equal(np.asarray(windowed.candidate)[[0, -1], [0, -1], 0], [0, 255])
+
+
+def test_integers_of_32_bits_have_no_range_of_their_own() -> None:
+    tiff = encoded(Image.fromarray(np.arange(36, dtype=np.int32).reshape(6, 6)), "TIFF")
+    assert "no declared range" in reason(lambda: pair(read(tiff), read(tiff)))[1]
+    assert np.asarray(pair(read(tiff), read(tiff), (0, 35)).candidate).max() == 255
+
+
+def test_sixteen_bit_colour_is_known_as_such() -> None:
+    levels = RNG.integers(0, 65_536, (9, 9, 3)).astype(np.uint16)
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in levels)
+    png = png_file(9, 9, depth=16, colour=2, rows=rows)
+    picture = read(png)
+    assert picture.depth == "16-bit colour"
+    assert picture.image is not None
+    np.testing.assert_array_equal(np.asarray(picture.image), levels >> 8)
+    assert reason(lambda: pair(picture, read(PIXELS)))[0] == "unreadable"
+    assert pair(picture, picture).flags == ()
+
+
+def test_the_candidate_takes_the_references_size() -> None:
+    candidate, reference = read(PIXELS), read(np.zeros((6, 8, 3), np.uint8))
+    found = pair(candidate, reference)
+    expected = Image.fromarray(PIXELS).resize((8, 6), Image.Resampling.LANCZOS)
+    np.testing.assert_array_equal(np.asarray(found.candidate), np.asarray(expected))
+    assert found.flags == ("resized",)
+    assert pair(reference, reference).flags == ()
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reference", "is_changed"),
+    [
+        ((1024, 1024), (512, 512), False),
+        ((64, 43), (1500, 1000), False),  # 42.67 rounded
+        ((1500, 1000), (64, 43), False),
+        ((64, 45), (1500, 1000), True),
+        ((1536, 1024), (1024, 1024), True),
+        ((100, 200), (200, 100), True),
+        ((1, 1), (1, 1), False),
+        ((500, 334), (750, 500), False),  # 333.33 rounded up
+        ((500, 340), (750, 500), True),
+    ],
+)
+def test_aspect_changes_are_more_than_rounding(
+    candidate: tuple[int, int], reference: tuple[int, int], is_changed: bool
+) -> None:
+    found = pair(read(Image.new("L", candidate)), read(Image.new("L", reference)))
+    assert ("aspect_changed" in found.flags) is is_changed
