@@ -56,22 +56,18 @@ class Entry:
         }
 
     @cached_property
-    def scored(self) -> dict[str, set[str]]:
-        """Metric -> ids of the records that have a score and no reason."""
+    def valued(self) -> dict[str, set[str]]:
+        """Metric -> ids of the records that have a value: scored, or a failure whose value is defined (EM: wrong)."""
         found = {}
-        ids = self.result.rows.id
         for metric, (tier, spec) in self.specs.items():
-            rows = self.result.rows.tiers[tier]
-            failed = {index for indices in rows.reasons.get(metric, {}).values() for index in indices}
-            values = enumerate(rows.values.get(spec.column or metric, []))
-            found[metric] = {ids[index] for index, value in values if value is not None and index not in failed}
+            values = self.result.rows.tiers[tier].values.get(spec.column or metric, [])
+            found[metric] = {id for id, value in zip(self.result.rows.id, values, strict=False) if value is not None}
         return found
 
-    def concerns(self, metric: str) -> bool:
-        """Whether the metric applies to any record, and more than missing weights is known of it."""
+    def reasons(self, metric: str) -> set[str]:
+        """Why records are unscored."""
         tier, _ = self.specs[metric]
-        reasons = self.result.rows.tiers[tier].reasons.get(metric, {})
-        return bool(self.scored[metric]) or any(reason != "weights_missing" for reason in reasons)
+        return {reason for reason, indices in self.result.rows.tiers[tier].reasons.get(metric, {}).items() if indices}
 
 
 def build(results: Sequence[tuple[Path, ResultFile]], by: str | None = None, illustrative: bool = False) -> Document:
@@ -158,11 +154,13 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
             sources[metric].append((entry, tier, spec))
     shown, faults = [], []
     for metric in sorted(sources, key=columns.order):
-        concerned = [source for source in sources[metric] if source[0].concerns(metric)]
-        if not concerned:
-            continue
-        # Where nothing is scored there are no values to mix.
-        scored = [source for source in concerned if source[0].scored[metric]] or concerned[:1]
+        scored = [source for source in sources[metric] if source[0].valued[metric]]
+        if not scored:
+            reasons = {reason for source in sources[metric] for reason in source[0].reasons(metric)}
+            if not reasons or "weights_missing" in reasons:
+                continue
+            # Every output failed. There are no values to mix: any system's definition will do.
+            scored = sources[metric][:1]
         (first, tier, spec), *others = scored
         faults += [
             fault for other, other_tier, _ in others if (fault := _conflict(metric, first, tier, other, other_tier))
@@ -200,8 +198,8 @@ def _conflict(metric: str, first: Entry, tier: str, other: Entry, other_tier: st
 
 
 def _common(entries: Sequence[Entry], metric: str) -> set[str]:
-    """Ids that every shown system has scored."""
-    return set.intersection(*(entry.scored.get(metric, set()) for entry in entries))
+    """Ids for which every shown system has a value."""
+    return set.intersection(*(entry.valued.get(metric, set()) for entry in entries))
 
 
 def _lines(entry: Entry, shown: Sequence[Column], common: dict[str, set[str]], by: str | None) -> list[Line]:

@@ -16,6 +16,7 @@ FLAGS = {
     "aspect_changed": "output's aspect ratio differs from the reference's",
     "identical": "output identical to the reference",
     "several_images": "several output images, the first scored",
+    "empty": "blank answers, scored 0 in BLEU and BERTScore",
     "refused": "refusals, scored as the text they are",
     "truncated": "texts over the encoder's 512 tokens, cut",
 }
@@ -59,8 +60,8 @@ def document_notes(tables: Sequence[Table], illustrative: bool) -> tuple[str, ..
         )
     if any(column.metric == "em" and not column.ranked for column in shown):
         notes.append(
-            "Beside EM stands right/parsed/closed: answers that can't be parsed are left out, as published, so each "
-            "system has a denominator of its own and none is set best."
+            "Beside EM stands right/parsed/closed: answers that can't be parsed are left out, as published (other "
+            "failures are wrong), so each system has a denominator of its own and none is set best."
         )
     if any(column.metric == "em" and column.ranked for column in shown):
         notes.append("EM: unparsable and missing answers are wrong; chance: the mean 1/k over multiple choice.")
@@ -164,17 +165,19 @@ def _unavailable(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Itera
 
 
 def _flags(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str]:
-    """Counts of what was flagged, with shares of the selected records."""
-    counts: dict[str, dict[str, int]] = defaultdict(dict)
+    """Counts of what was flagged, with their shares of the records that the tier could score."""
+    shares: dict[str, list[str]] = defaultdict(list)
     for system, scored in tiers.items():
         for tier in scored.values():
+            measured = max((figures.scored for figures in tier.metrics.values()), default=0)
             for flag, count in tier.flags.items():
                 if count:
-                    counts[flag][system] = count
+                    total = measured if count <= measured else table.selected
+                    shares[flag].append(f"{system} {count:,}/{total:,} ({count / total:.1%})")
     known = list(FLAGS)
-    for flag in sorted(counts, key=lambda name: (known.index(name) if name in FLAGS else len(known), name)):
-        shares = [f"{system} {count:,} ({count / table.selected:.1%})" for system, count in counts[flag].items()]
-        yield f"{flag} ({FLAGS[flag]}): {', '.join(shares)}" if flag in FLAGS else f"{flag}: {', '.join(shares)}"
+    for flag in sorted(shares, key=lambda name: (known.index(name) if name in FLAGS else len(known), name)):
+        meaning = f" ({FLAGS[flag]})" if flag in FLAGS else ""
+        yield f"{flag}{meaning}: {', '.join(shares[flag])}"
 
 
 def _signatures(table: Table) -> Iterable[str]:

@@ -254,6 +254,25 @@ def test_a_column_in_which_every_output_failed_is_shown() -> None:
     assert re.search(r"alpha +– +–\n +0/2 +0/2\n", as_text(document))
 
 
+def test_a_column_that_nobody_has_weights_for_is_left_out_also_where_outputs_failed() -> None:
+    rows = [Row({"ssim": 0.5}, {"lpips": "weights_missing"}), Row({}, {"ssim": "missing", "lpips": "missing"})]
+    options = {"pixel": {"metrics": ["ssim", "lpips"]}}
+    document = built(result("alpha", {"edit": config_result({"pixel": rows}, options=options)}))
+    assert [column.head for column in document.tables[0].columns] == ["SSIM"]
+    assert "LPIPS: no weights: medgen-bench weights fetch lpips-alex" in foot(document)
+
+
+def test_flags_are_counted_with_their_share_of_what_was_scored() -> None:
+    rows = [Row({"ssim": 0.5}, {}, ("resized",)), Row({"ssim": 0.5}, {}, ("odd",)), Row({}, {"ssim": "missing"})]
+    options = {"pixel": {"metrics": ["ssim"]}}
+    document = built(result("alpha", {"edit": config_result({"pixel": rows}, options=options)}))
+    assert (
+        "resized (output not of the reference's size, resized to it before the pixel metrics): alpha 1/2 (50.0%)"
+        in foot(document)
+    )
+    assert "odd: alpha 1/2 (50.0%)" in foot(document)
+
+
 def test_a_column_that_one_system_lacks_is_empty_for_it() -> None:
     document = built(
         edits("alpha", [0.5], [20.0], [0.1]), edits("beta", [0.5], [20.0], unavailable={"pixel": {"lpips": "not here"}})
@@ -348,6 +367,9 @@ def test_standard_exact_match_is_over_all_closed_records_with_chance_beside_it()
     )
     assert re.search(r"alpha +\S+ +_40\.00_\n +chance 25\.00\n +3/5\n", as_text(document).replace("*", " "))
     assert "right/parsed/closed" not in foot(document)
+    # A failure is wrong, not left out: it counts in the comparison too.
+    assert cell(document, "alpha", "em").common == 0.4
+    assert marks(document, "em") == {"beta": "best", "alpha": "second"}
     assert "chance" in foot(document)
 
 
