@@ -60,7 +60,7 @@ def write(records: list[Built], folder: Path) -> None:
             folder / f"{config}.parquet", _parquet([r.row for r in records if r.config == config], config)
         )
     atomic.write_text(folder / "lock.json", _json(build.lock(records)))
-    atomic.write_text(folder / "provenance.json", _json(build.provenance(records)))
+    atomic.write_text(folder / "provenance.json", provenance_text(records))
     atomic.write_text(folder / "SOURCES.md", sources_md.render(records))
 
 
@@ -69,7 +69,9 @@ def _parquet(rows: list[dict[str, Any]], config: str) -> bytes:
     import pyarrow.parquet as pq
     from datasets import Dataset
 
-    table = Dataset.from_list(rows, features=medgen_bench.features(config)).data.table
+    features = medgen_bench.features(config)
+    in_order = [{name: row[name] for name in features} for row in rows]
+    table = Dataset.from_list(in_order, features=features).data.table
     sink = pa.BufferOutputStream()
     # A dictionary large enough for all images: a picture that several records share is stored once.
     pq.write_table(table.combine_chunks(), sink, compression="zstd", dictionary_pagesize_limit=1 << 25)
@@ -81,32 +83,42 @@ def _json(content: dict[str, Any]) -> str:
 
 
 def differences(records: list[Built], folder: Path) -> list[str]:
-    """What a rebuild and the files in `folder` disagree in: ids, texts, pixels, and the stored rows themselves."""
-    built = build.lock(records)
-    kept = json.loads((folder / "lock.json").read_text("utf-8"))
+    """What a rebuild and the files in `folder` disagree in, each entry naming record and part; empty if in nothing."""
+    built, kept = build.lock(records), _lock(folder)
     found = [f"source {key}: {value}" for key, value in built["sources"].items() if kept["sources"].get(key) != value]
     if len(built["records"]) != len(kept["records"]):
-        found.append(f"{len(built['records'])} records, the lock has {len(kept['records'])}")
+        found.append(f"{len(built['records'])} records were built, the lock has {len(kept['records'])}")
     for new, old in zip(built["records"], kept["records"], strict=False):
-        parts = [part for part in ("config", "texts", "input", "output", "id") if new[part] != old[part]]
+        parts = [part for part in old if new[part] != old[part]]
         if parts:
-            found.append(f"{old['id']}: {', '.join(parts)} differ")
-    for row, record in zip(read(folder), kept["records"], strict=True):
+            found.append(f"{old['id']}: {', '.join(parts)} of the rebuilt record differ from the lock's")
+    for name, text in (("provenance.json", provenance_text(records)), ("SOURCES.md", sources_md.render(records))):
+        if (folder / name).read_text("utf-8") != text:
+            found.append(f"{name} is not what the records say")
+    return found
+
+
+def stored_differences(folder: Path) -> list[str]:
+    """What the Parquet files in `folder` and their lock disagree in: ids, texts, pixels. Needs no source image."""
+    rows, locked = list(read(folder)), _lock(folder)["records"]
+    found = [] if len(rows) == len(locked) else [f"{len(rows)} records are stored, the lock has {len(locked)}"]
+    for row, record in zip(rows, locked, strict=False):
         pixels = [build.pixel_digest(build.decode(image["bytes"])) for image in _images(row)]
         stored = {"id": row["id"], "texts": build.texts_digest(row), "pixels": pixels}
-        locked = {"id": record["id"], "texts": record["texts"], "pixels": [*record["input"], *record["output"]]}
-        found += [
-            f"{row['id']}: {part} in the Parquet file isn't the lock's"
-            for part in stored
-            if stored[part] != locked[part]
-        ]
-    for name, text in (
-        ("provenance.json", _json(build.provenance(records))),
-        ("SOURCES.md", sources_md.render(records)),
-    ):
-        if (folder / name).read_text("utf-8") != text:
-            found.append(f"{name} is out of date")
+        expected = {**record, "pixels": [*record["input"], *record["output"]]}
+        parts = [part for part in stored if stored[part] != expected[part]]
+        if parts:
+            found.append(f"{record['id']}: {', '.join(parts)} of the stored record differ from the lock's")
     return found
+
+
+def provenance_text(records: list[Built]) -> str:
+    """provenance.json."""
+    return _json(build.provenance(records))
+
+
+def _lock(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "lock.json").read_text("utf-8"))
 
 
 def main(
@@ -128,7 +140,7 @@ def main(
         records = make(out, cache)
         if not check:
             write(records, out)
-        found = differences(records, out)
+        found = [*differences(records, out), *stored_differences(out)]
         if found:
             raise Failure("the rebuilt sample differs from the stored one:\n  " + "\n  ".join(found))
         print(f"{len(records)} records, as locked in {out / 'lock.json'}")

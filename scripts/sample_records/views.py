@@ -84,10 +84,11 @@ def _crop(image: np.ndarray, left: int, top: int, right: int, bottom: int) -> np
     return image[top:bottom, left:right]
 
 
-def _resize(image: np.ndarray, width: int, height: int) -> np.ndarray:
-    from PIL import Image
-
-    return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BOX))
+def _shrink(image: np.ndarray, factor: int) -> np.ndarray:
+    """Means of blocks of `factor` x `factor` pixels, in integers: resampling code differs a little between releases."""
+    height, width = image.shape[0] // factor, image.shape[1] // factor
+    blocks = image.astype(np.int64).reshape(height, factor, width, factor, *image.shape[2:])
+    return ((blocks.sum(axis=(1, 3)) + factor * factor // 2) // (factor * factor)).astype(np.uint8)
 
 
 def _grey(image: np.ndarray) -> np.ndarray:
@@ -130,7 +131,7 @@ def _liver(library: Library) -> np.ndarray:
 
 def _shoulder(library: Library) -> np.ndarray:
     values = library.dicom("mr-shoulder").pixel_array.astype(np.float64)
-    return _resize(_crop(_window(values, 250, 500), 104, 112, 1004, 912), 360, 320)
+    return _shrink(_crop(_window(values, 250, 500), 104, 112, 1004, 910), 3)
 
 
 def _node(library: Library) -> np.ndarray:
@@ -148,7 +149,7 @@ def _pelvis(library: Library, left: int, top: int, right: int, bottom: int) -> n
 def _chest(library: Library) -> np.ndarray:
     # MONOCHROME1: low values are bright.
     values = 30000.0 - library.dicom("xr-chest").pixel_array.astype(np.float64)
-    return _resize(_crop(_window(values, 18500, 21000), 30, 60, 1790, 1900), 384, 400)
+    return _shrink(_crop(_window(values, 18500, 21000), 30, 60, 1790, 1900), 5)
 
 
 def _leg(library: Library, centre: float, width: float) -> np.ndarray:
@@ -197,7 +198,7 @@ VIEWS = {
         lambda li: _perfusion(li, 1),
     ),
     "mr-liver": View("mr-liver", "MRI", "window centre 450, width 790 (from its tags); cropped", _liver),
-    "mr-shoulder": View("mr-shoulder", "MRI", "window 0 to 500; cropped; area-averaged to 360 x 320", _shoulder),
+    "mr-shoulder": View("mr-shoulder", "MRI", "window 0 to 500; cropped; 3 x 3 pixels averaged", _shoulder),
     "mni-low": View("mni-t1", "MRI", "axial section 40", _axial("mni-t1", 40)),
     "mni-mid": View("mni-t1", "MRI", "axial section 80", _axial("mni-t1", 80)),
     "mni-high": View("mni-t1", "MRI", "axial section 108", _axial("mni-t1", 108)),
@@ -222,22 +223,20 @@ VIEWS = {
         "right pane through its palette; window 0 to 170; cropped",
         lambda li: _pelvis(li, 338, 64, 624, 402),
     ),
-    "xr-chest": View("xr-chest", "X-ray", "inverted; edges cropped; area-averaged to 384 x 400", _chest),
+    "xr-chest": View("xr-chest", "X-ray", "inverted; edges cropped; 5 x 5 pixels averaged", _chest),
     "xr-leg": View(
         "xr-leg",
         "X-ray",
-        "inverted; mirrored to convention; cropped to the collimated field; area-averaged to 224 x 512",
-        lambda library: _resize(_crop(_leg(library, 540, 960), 516, 0, 1284, 1756), 224, 512),
+        "inverted; mirrored to convention; cropped to the collimated field; 3 x 3 pixels averaged",
+        lambda library: _shrink(_crop(_leg(library, 540, 960), 516, 157, 1284, 1756), 3),
     ),
     "xr-ankle": View(
         "xr-leg",
         "X-ray",
-        "inverted; mirrored to convention; cropped to the distal third; area-averaged to 320 x 336",
-        lambda library: _resize(_crop(_leg(library, 600, 760), 537, 900, 1257, 1656), 320, 336),
+        "inverted; mirrored to convention; cropped to the distal third; 2 x 2 pixels averaged",
+        lambda library: _shrink(_crop(_leg(library, 600, 760), 537, 900, 1257, 1656), 2),
     ),
-    "path-ihc": View(
-        "path-ihc", "Pathology", "area-averaged to 256 x 256", lambda li: _resize(li.picture("path-ihc"), 256, 256)
-    ),
+    "path-ihc": View("path-ihc", "Pathology", "2 x 2 pixels averaged", lambda li: _shrink(li.picture("path-ihc"), 2)),
     "path-ihc-gland": View(
         "path-ihc", "Pathology", "cropped to 224 x 224", lambda li: _crop(li.picture("path-ihc"), 208, 280, 432, 504)
     ),
@@ -250,20 +249,20 @@ VIEWS = {
     "fundus": View(
         "fundus",
         "Clinical photography",
-        "area-averaged to 320 x 320",
-        lambda li: _resize(li.picture("fundus"), 320, 320),
+        "5 x 5 pixels averaged",
+        lambda li: _shrink(_crop(li.picture("fundus"), 0, 0, 1410, 1410), 5),
     ),
     "fundus-disc": View(
         "fundus",
         "Clinical photography",
-        "cropped to the optic disc; area-averaged to 224 x 224",
-        lambda li: _resize(_crop(li.picture("fundus"), 40, 450, 520, 930), 224, 224),
+        "cropped to the optic disc; 2 x 2 pixels averaged",
+        lambda li: _shrink(_crop(li.picture("fundus"), 40, 450, 520, 930), 2),
     ),
     "fundus-macula": View(
         "fundus",
         "Clinical photography",
-        "cropped to the macula; area-averaged to 224 x 224",
-        lambda li: _resize(_crop(li.picture("fundus"), 460, 460, 940, 940), 224, 224),
+        "cropped to the macula; 2 x 2 pixels averaged",
+        lambda li: _shrink(_crop(li.picture("fundus"), 460, 460, 940, 940), 2),
     ),
     "fundus-patch": View("fundus-patch", "Clinical photography", "as it is", lambda li: li.picture("fundus-patch")),
     **{
