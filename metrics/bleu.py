@@ -61,9 +61,9 @@ def statistics(candidate: str, reference: str) -> dict[str, float]:
         `STATISTICS`, and `bleu` in 0-1: sacreBLEU's sentence score (effective order).
     """
     score = _sacrebleu().sentence_score(candidate, [reference])
-    # Without a shared word sacreBLEU stops before smoothing; a blank candidate has the reference's length all the same.
+    # Rounding may carry a perfect score past 1.
     return {
-        "bleu": score.score / 100,
+        "bleu": min(1.0, score.score / 100),
         **dict(zip(STATISTICS, map(float, (score.sys_len, score.ref_len, *score.counts, *score.totals)), strict=True)),
     }
 
@@ -83,7 +83,7 @@ def corpus_bleu(rows: Sequence[Mapping[str, float]]) -> float | None:
         smooth_method="exp",
         max_ngram_order=ORDER,
     )
-    return float(score.score) / 100
+    return min(1.0, score.score / 100)
 
 
 @lru_cache(maxsize=1)

@@ -156,9 +156,7 @@ WRAPPERS = [
     "正确答案：{}。",
     "I would choose {}.",
 ]
-WORDS = st.sampled_from(
-    "kidney spleen femur cyst nodule fracture oedema mass axial lateral bilateral mild acute".split()
-)
+WORDS = st.sampled_from(["kidney", "spleen", "femur", "cyst", "nodule", "fracture", "mass", "axial", "lateral", "mild"])
 BODIES = st.lists(st.lists(WORDS, min_size=1, max_size=4).map(" ".join), min_size=2, max_size=8, unique=True)
 
 
