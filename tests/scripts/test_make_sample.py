@@ -19,6 +19,9 @@ from medgen_scripts.sample_records import build
 from medgen_scripts.sample_records import record
 from medgen_scripts.sample_records import sources
 
+# One worker builds the records once for all of these tests.
+pytestmark = pytest.mark.xdist_group("sample-rebuild")
+
 WHEELS = Path(__file__).resolve().parent.parent.parent / sources.DEFAULT_CACHE
 
 
