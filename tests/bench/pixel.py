@@ -22,6 +22,7 @@ def run(count: int = 32) -> Iterator[str]:
     from scipy.ndimage import uniform_filter
     from skimage.metrics import peak_signal_noise_ratio
     from skimage.metrics import structural_similarity
+    from torchvision.models import alexnet
     from torchvision.transforms import Resize
     from torchvision.transforms.functional import to_tensor
 
@@ -31,12 +32,9 @@ def run(count: int = 32) -> Iterator[str]:
     network = lpips.LPIPS(net="alex", pnet_rand=True, verbose=False).eval()
     pairs = image_pairs(count)
     resize = Resize((256, 256))
-    with tempfile.TemporaryDirectory() as folder:
-        from torchvision.models import alexnet
-
-        backbone = alexnet(weights=None)
-        torch.save(backbone.state_dict(), Path(folder) / "alex.pth")
-        tier = PixelTier(lpips_weights=Path(folder) / "alex.pth")
+    folder = tempfile.TemporaryDirectory()
+    torch.save(alexnet(weights=None).state_dict(), Path(folder.name) / "alex.pth")
+    tier = PixelTier(lpips_weights=Path(folder.name) / "alex.pth")
 
     def decode(data: bytes) -> Image.Image:
         return Image.open(BytesIO(data)).convert("RGB")
