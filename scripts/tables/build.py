@@ -19,6 +19,7 @@ from ..result_file import ConfigResult
 from ..result_file import ResultFile
 from ..result_file import shorten
 from . import columns
+from .bounds import bounds
 from .columns import Column
 from .foot import document_notes
 from .foot import table_notes
@@ -247,12 +248,14 @@ def _lines(entry: Entry, shown: Sequence[Column], common: dict[str, set[str]], b
 def _cell(rows: Sequence[Row], shared: Sequence[Row], spec: MetricSpec) -> Cell:
     figures: dict[str, Any] = summarise_metric(rows, spec)
     extras = {key: value for key, value in figures.items() if key not in _STANDARD}
+    is_settled = figures["scored"] == figures["n"] and spec.average is None
     return Cell(
         mean=figures["mean"],
         scored=figures["scored"],
         n=figures["n"],
         failures=figures["failures"],
         worst=figures["mean_failures_worst"],
+        bounds=(figures["mean"], figures["mean"]) if is_settled else bounds(rows, spec),
         common=(figures["mean"] if len(shared) == len(rows) else spec.of(shared)) if shared else None,
         uneven=spec.column is not None and any(spec.name not in row.values for row in shared),
         extras=extras,

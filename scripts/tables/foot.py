@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 
 from ..result_file import Tier
+from ..result_file import shorten
 from . import columns
+from .bounds import unsettled
 from .model import Line
 from .model import Table
 
@@ -34,6 +36,8 @@ def table_notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]], illustrat
     return (
         *_common(table, illustrative),
         *_unscored(table),
+        *_bounds(table),
+        *_unsettled(table, illustrative),
         *_not_scored(table, tiers),
         *_unavailable(table, tiers),
         *_flags(table, tiers),
@@ -135,6 +139,32 @@ def _unscored(table: Table) -> Iterable[str]:
             systems.append(f"{line.system} ({ledger})")
     if systems:
         yield f"Unscored records: {'; '.join(systems)}."
+
+
+def _bounds(table: Table) -> Iterable[str]:
+    """Where the means of incomplete cells could lie."""
+    systems = []
+    for line in _whole(table):
+        ranges = []
+        for column, cell in zip(table.columns, line.cells, strict=True):
+            if cell is None or cell.complete or cell.bounds == (None, None):
+                continue
+            low, high = (None if end is None else column.printed(end) for end in cell.bounds)
+            shown = f"{low} or more" if high is None else f"{high} or less" if low is None else f"{low} to {high}"
+            ranges.append(f"{column.head} {shown}")
+        if ranges:
+            systems.append(f"{line.system} ({', '.join(ranges)})")
+    if systems:
+        yield f"Means with unscored records at the worst and at the best of the range: {'; '.join(systems)}."
+
+
+def _unsettled(table: Table, illustrative: bool) -> Iterable[str]:
+    if table.edition == "sample" and not illustrative:
+        return
+    for place, column in enumerate(table.columns):
+        pairs = [f"{better} before {worse}" for better, worse in unsettled(_whole(table), place, column)]
+        if pairs and column.ranked:
+            yield f"Warning: within these bounds the order in {column.head} could flip: {shorten(pairs, '; ')}."
 
 
 def _not_scored(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str]:

@@ -26,6 +26,7 @@ class Cell:
         scored, n: records with a score, records to which the metric applies.
         failures: reason -> count of unscored records.
         worst: the mean with every system's failure at the metric's worst; None where that has no bound.
+        bounds: the mean with all unscored records at the low and the high end of the metric's range; None: open.
         groups: of a macro mean, how many groups have a mean, where that isn't all.
         common: the mean over the records that every shown system has scored, by which marks are set.
         uneven: whether that mean leaves out records of this system's own (PSNR of identical images is not finite).
@@ -38,6 +39,7 @@ class Cell:
     n: int
     failures: Mapping[str, int] = field(default_factory=dict)
     worst: float | None = None
+    bounds: tuple[float | None, float | None] = (None, None)
     groups: str = ""
     common: float | None = None
     uneven: bool = False

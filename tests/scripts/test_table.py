@@ -32,7 +32,9 @@ from .results import pixels
 from .results import result
 
 
-def edits(system: str, ssim: Sequence[float | None], *rest: Sequence[float | None], **options: Any) -> ResultFile:
+def edits(
+    system: str, ssim: Sequence[float | None], *rest: Sequence[float | None] | None, **options: Any
+) -> ResultFile:
     """A result over edit alone."""
     fields = {name: options.pop(name) for name in ("edition", "edition_note", "protocol") if name in options}
     if "protocol" in fields:
@@ -134,6 +136,8 @@ def test_json(files: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
         "n": 4,
         "coverage": 0.75,
         "mean_failures_worst": 15.0,
+        "bound_low": 15.0,
+        "bound_high": 40.0,
         "common_mean": 20.0,
         "failures": {"missing": 1},
         "extras": {},
@@ -240,6 +244,37 @@ def test_coverage_stands_in_every_incomplete_cell_and_only_there() -> None:
 def test_unscored_records_are_counted_by_reason() -> None:
     document = built(edits("alpha", [0.5, None, None], [20.0, None, None], reason="unreadable"))
     assert "Unscored records: alpha (SSIM, PSNR: unreadable 2)." in foot(document)
+
+
+def test_bounds_put_unscored_records_at_both_ends_of_the_range() -> None:
+    document = built(edits("alpha", [0.5, None], [20.0, None], [0.25, None]))
+    assert cell(document, "alpha", "ssim").bounds == (-0.25, 0.75)
+    assert cell(document, "alpha", "psnr").bounds == (10.0, 60.0)
+    assert cell(document, "alpha", "lpips").bounds == (0.125, None)
+    assert (
+        "Means with unscored records at the worst and at the best of the range: "
+        "alpha (SSIM -25.00 to 75.00, PSNR 10.00 to 60.00, LPIPS 12.50 or more)."
+    ) in foot(document)
+
+
+def test_complete_means_have_no_room() -> None:
+    document = built(edits("alpha", [0.5, 0.25]))
+    assert cell(document, "alpha", "ssim").bounds == (0.375, 0.375)
+    assert "at the worst and at the best" not in foot(document)
+
+
+def test_an_order_that_unscored_records_could_turn_is_warned_of() -> None:
+    many = [0.75] * 100
+    document = built(edits("alpha", [*many, 0.75]), edits("beta", [*many, None]), edits("gamma", [0.5] * 101))
+    # alpha and beta print alike and are tied; gamma is out of beta's reach.
+    assert "could flip" not in foot(document)
+    document = built(edits("alpha", [*many, 0.75]), edits("beta", [*many[1:], 0.8, None]), edits("gamma", [0.5] * 101))
+    assert "Warning: within these bounds the order in SSIM could flip: beta before alpha." in foot(document)
+
+
+def test_an_order_is_warned_of_where_less_is_better() -> None:
+    document = built(edits("alpha", [0.5] * 2, None, [0.25, 0.25]), edits("beta", [0.5] * 2, None, [0.125, None]))
+    assert "the order in LPIPS could flip: beta before alpha." in foot(document)
 
 
 def test_a_column_without_weights_is_left_out_and_named_with_its_remedy() -> None:
