@@ -417,8 +417,8 @@ def _read(
     import pyarrow.parquet as pq
 
     for shard, group, number in pieces:
-        # Mapped, not read: a row group may be as large as the file.
-        with pq.ParquetFile(shard.path, memory_map=True) as file:
+        # Streamed, so that memory is bounded by a page (1,024 rows of a column as usually written), not by a row group.
+        with pq.ParquetFile(shard.path, buffer_size=2**20, pre_buffer=False) as file:
             names = [name for name in file.schema_arrow.names if columns is None or name in columns]
             for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=names, use_threads=False):
                 for row in batch.to_pylist():
