@@ -201,7 +201,8 @@ def _upright(image: Image.Image) -> Image.Image:
 
 def _rgb(image: Image.Image) -> Image.Image:
     if image.mode == "RGB":
-        return image
+        # an image of a file would look there again, in whichever thread it is used
+        return image if type(image) is Image.Image else image.copy()
     if image.mode in ("La", "RGBa"):
         image = image.convert({"La": "LA", "RGBa": "RGBA"}[image.mode])
     if "transparency" in image.info:

@@ -94,13 +94,19 @@ def test_grey_becomes_rgb() -> None:
         np.testing.assert_array_equal(pixels_of(source), np.dstack([GREY] * 3))
 
 
-def test_an_image_edited_after_it_was_opened_is_read_as_edited(tmp_path: Path) -> None:
-    for name, format_ in (("a.png", "PNG"), ("a.tif", "TIFF"), ("a.gif", "GIF")):
-        Image.fromarray(PIXELS).convert("P").save(tmp_path / name, format_)
-        with Image.open(tmp_path / name) as image:
-            image.putpixel((0, 0), (image.getpixel((0, 0)) + 1) % 256)  # type: ignore[operator]
-            edited = np.asarray(image.convert("RGB"))
-            np.testing.assert_array_equal(pixels_of(image), edited)
+@pytest.mark.parametrize("pages", [1, 3])
+@pytest.mark.parametrize("format_", ["PNG", "TIFF", "GIF", "WEBP"])
+def test_an_image_edited_after_it_was_opened_is_read_as_edited(format_: str, pages: int, tmp_path: Path) -> None:
+    path = tmp_path / "image"
+    first, *others = [Image.fromarray(PIXELS + np.uint8(page)) for page in range(pages)]
+    first.save(path, format_, **({"save_all": True, "append_images": others} if others else {}))
+    with Image.open(path) as image:
+        image.paste(1, (0, 0, 9, 9))
+        edited = np.asarray(image.convert("RGB"))
+        np.testing.assert_array_equal(pixels_of(image), edited)
+        np.testing.assert_array_equal(np.asarray(image.convert("RGB")), edited)
+    with Image.open(path) as image:
+        assert not np.array_equal(np.asarray(image.convert("RGB")), edited)
 
 
 def test_transparency_is_dropped_and_the_caller_keeps_it() -> None:

@@ -6,6 +6,7 @@ import logging
 import math
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +258,19 @@ def test_rows_do_not_depend_on_threads_or_company(
     assert score(protocol, candidates, references) == alone
     monkeypatch.setattr("medgen_metrics.pixel_pairs.thread_count", lambda: 4)
     assert score(protocol, candidates, references) == alone
+
+
+def test_pil_images_are_decoded_by_the_callers_thread_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # One object may stand in several samples, and Pillow's lazy decoding is not safe to share.
+    Image.fromarray(smooth(30, 30)).save(tmp_path / "image.png")
+    image = Image.open(tmp_path / "image.png")
+    decoders = set()
+    load = image.load
+    monkeypatch.setattr(image, "load", lambda: decoders.add(threading.current_thread()) or load())
+    monkeypatch.setattr("medgen_metrics.pixel_pairs.thread_count", lambda: 4)
+    rows = score("paper", [image] * 8, [smooth(30, 30)] * 8)
+    assert decoders == {threading.current_thread()}
+    assert [row.flags for row in rows] == [("identical",)] * 8
 
 
 @pytest.mark.parametrize("protocol", ["paper", "standard"])
