@@ -34,11 +34,10 @@ import datasets
 NAME = "medgen-bench"
 CONFIGS = ("vqa", "edit", "gen")
 EDITIONS = ("paper", "release", "sample")
+Folder = str | os.PathLike[str]
 HUB_REPO = "Jack04810/MedGEN-Bench"
 HUB_REVISION = "cee5e7ae410f7c5be12d5fa55464afb094c099b7"
 _OFFER = 'Give the folder of a local copy (data_dir= or MEDGEN_BENCH_DIR), or load the sample: edition="sample".'
-
-logger = datasets.logging.get_logger(__name__)
 
 
 class DataError(ValueError):
@@ -115,8 +114,7 @@ _MODALITY_SPELLINGS = {
     "echocardiography, echocardiogram",
     "X-ray": "x ray, xray, x rays, radiograph, radiography, radiographs, x ray radiography, radiograph x ray, "
     "radiography x ray, chest x ray, cxr, chest radiograph, plain radiograph, plain film, mammography, mammogram",
-    "Pathology": "pathology, histopathology, histology, pathological, pathology image, pathology slide, "
-    "digital pathology, cytology, whole slide image, wsi",
+    "Pathology": "pathology, histopathology, histology, digital pathology, pathology slide, cytology, whole slide image",
     # Pictures of a patient by any camera, endoscope or fundus camera: our reading, the release defines none.
     "Clinical photography": "clinical photography, clinical photo, clinical photos, clinical photograph, photo, "
     "clinical photographs, photograph, photography, dermoscopy, fundus, fundus photography, endoscopy, colonoscopy",
@@ -128,10 +126,7 @@ _MODALITY_OF = {name: modality for modality, names in _MODALITY_SPELLINGS.items(
 
 @lru_cache(maxsize=4096)  # also what makes it one warning a spelling
 def canonical_modality(raw: str | None) -> str:
-    """One of `MODALITIES`; case, punctuation and spacing don't matter.
-
-    An unknown spelling is `Other`, with one warning a spelling in each process.
-    """
+    """One of `MODALITIES`, for any case, punctuation and spacing; `Other` with one warning for an unknown spelling."""
     modality = _MODALITY_OF.get(" ".join(re.findall(r"[^\W_]+", (raw or "").lower())))
     if modality is None:
         warnings.warn(f"unknown modality {raw!r} taken as 'Other'; known ones: {', '.join(MODALITIES)}", stacklevel=2)
@@ -143,7 +138,6 @@ def canonical_modality(raw: str | None) -> str:
 _MARKER = re.compile(r"(?:^|(?<=\s))(?:answer )?(?:options|choices)[ \t]*[:：]", re.IGNORECASE)
 _OPTION = re.compile(r"\s*\(?([A-Z])(?:[.):](?=\s)|[．）：、])\s*(\S.*)")
 _FIRST_OPTION = re.compile(r"^(?=\s*\(?A\W)")
-_BLOCK_LINES = 60  # 26 options and the blank lines between them
 
 
 def split_options(instruction: str) -> tuple[str, list[str]]:
@@ -158,7 +152,7 @@ def split_options(instruction: str) -> tuple[str, list[str]]:
         for at in reversed(range(len(lines))):
             if (found := beginning.search(lines[at])) is None:
                 continue
-            choices, used = _lettered([lines[at][found.end() :], *lines[at + 1 : at + _BLOCK_LINES]])
+            choices, used = _lettered([lines[at][found.end() :], *lines[at + 1 : at + 60]])  # 26, and blank lines
             if choices:
                 return "\n".join([*lines[:at], lines[at][: found.start()], *lines[at + used :]]).strip(), choices
     return instruction, []
@@ -281,8 +275,7 @@ def _find_shards(root: Path) -> list[Shard]:
     _raise_problems(root, problems)
     others = f"{len(strangers)} other Parquet file(s): {'; '.join(strangers[:20])}"
     if not shards:
-        expected = ", ".join(sorted(_PUBLIC_COLUMNS))
-        raise DataError(f"{root}: expected Parquet files with the columns {expected}; got {others}. {_OFFER}")
+        raise DataError(f"{root}: expected Parquet with columns {sorted(_PUBLIC_COLUMNS)}; got {others}. {_OFFER}")
     if strangers:
         warnings.warn(f"{root}: not read: {others}", stacklevel=2)
     return sorted(shards, key=lambda shard: (CONFIGS.index(shard.config), shard.path))
@@ -311,10 +304,7 @@ def _raise_problems(where: object, problems: Sequence[str], most: int = 20) -> N
 
 
 def _download(config: str) -> Path:
-    """The local folder of the pinned release with a config's files, downloaded where they are missing.
-
-    After a broken connection the download goes on; whole files are never fetched twice.
-    """
+    """The folder of the pinned release with a config's files; those that are missing are downloaded, with retries."""
     from huggingface_hub import HfApi
     from huggingface_hub import snapshot_download
 
@@ -330,16 +320,16 @@ def _download(config: str) -> Path:
         HfApi().dataset_info(HUB_REPO, revision=HUB_REVISION, timeout=5)
     except Exception as error:
         unreachable = error
-    for wait in (1, 2, None):
+    waits = [2, 1]
+    while True:
         try:
             return Path(fetch(local_files_only=unreachable is not None))
         except Exception as error:  # noqa: PERF203
             cause = unreachable or error
-            if unreachable is not None or wait is None:
+            if unreachable is not None or not waits:
                 raise DataError(f"{name}: can't be had: {type(cause).__name__}: {cause}. {_OFFER}") from cause
-            logger.warning(f"{name}: download broke off ({type(error).__name__}: {error}); going on")
-            time.sleep(wait)
-    raise AssertionError("the last round returns or raises")
+            warnings.warn(f"{name}: download broke off ({type(error).__name__}: {error}); going on", stacklevel=2)
+            time.sleep(waits.pop())
 
 
 class Source(NamedTuple):
@@ -350,7 +340,7 @@ class Source(NamedTuple):
     edition: str
 
     @classmethod
-    def resolve(cls, config: str, edition: str, data_dir: str | os.PathLike[str] | None) -> "Source":
+    def resolve(cls, config: str, edition: str, data_dir: Folder | None) -> "Source":
         """Choose: the embedded sample; `data_dir`; `MEDGEN_BENCH_DIR`; the Hub."""
         if edition == "sample":
             if data_dir is not None:
@@ -361,22 +351,19 @@ class Source(NamedTuple):
         chosen = data_dir if data_dir is not None else os.environ.get("MEDGEN_BENCH_DIR") or None
         return cls(Path(chosen).expanduser().absolute() if chosen is not None else None, config, edition)
 
-    @property
-    def name(self) -> str:
-        """For messages."""
-        return str(self.folder or HUB_REPO)
-
     def shards(self) -> list[Shard]:
         """All Parquet files of the source; from the Hub, those of the config only."""
         shards = _find_shards(self.folder or _download(self.config))
         if self.folder is None:
             shards = [shard for shard in shards if shard.config == self.config]
         if all(shard.config != self.config for shard in shards):
-            raise DataError(f"{self.name}: no records of config {self.config!r}. {_OFFER}")
+            raise DataError(f"{self.folder or HUB_REPO}: no records of config {self.config!r}. {_OFFER}")
         if missing := _missing_shards(shards):
             if self.folder is None:
-                raise DataError(f"{self.name}: not downloaded: {missing}. Load again while the Hub can be reached.")
-            warnings.warn(f"{self.name}: incomplete, without {missing}", stacklevel=2)
+                raise DataError(
+                    f"{self.folder or HUB_REPO}: not downloaded: {missing}. Load again while the Hub can be reached."
+                )
+            warnings.warn(f"{self.folder or HUB_REPO}: incomplete, without {missing}", stacklevel=2)
         return shards
 
     def fingerprint(self, shards: Iterable[Shard]) -> str:
@@ -398,8 +385,6 @@ class Source(NamedTuple):
 
 # ---- Reading Parquet ------------------------------------------------------------------------------------------------
 
-_BATCH_ROWS = 16  # a record is a few megabytes at most: bounds memory, whatever the size of row groups
-
 
 def _row_groups(shard: Shard) -> list[tuple[Shard, int, int]]:
     """Number and first row of each row group: the unit shared out among processes and data loader workers."""
@@ -420,7 +405,7 @@ def _read(
         # Streamed, so that memory is bounded by a page (1,024 rows of a column as usually written), not by a row group.
         with pq.ParquetFile(shard.path, buffer_size=2**20, pre_buffer=False) as file:
             names = [name for name in file.schema_arrow.names if columns is None or name in columns]
-            for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=names, use_threads=False):
+            for batch in file.iter_batches(16, row_groups=[group], columns=names, use_threads=False):
                 for row in batch.to_pylist():
                     yield shard, number, row
                     number += 1
@@ -514,8 +499,10 @@ def _index(source: Source, shards: Sequence[Shard]) -> Any:
                 problems.append(f"{shard.path.name}, row {number}: {error}")
     if ours:
         counts = Counter(row["id"] for row in rows)
-        problems += [f"id {name!r} stands {n} times; export the data again" for name, n in counts.items() if n > 1]
-    _raise_problems(source.name, problems)
+        problems += [
+            f"id {name!r} stands {n} times; export the data again" for name, n in counts.items() if n > 1 or not name
+        ]
+    _raise_problems(source.folder or HUB_REPO, problems)
     if not ours:
         new_ids, groups = number_repeats(row["id"] for row in rows), group_records(images, hashes)
         rows = [{**row, "id": new, "group": group} for row, new, group in zip(rows, new_ids, groups, strict=True)]
@@ -538,16 +525,17 @@ def _check_edition(source: Source, ours: bool, index: Any) -> None:
         named = {(task, name) for task, name in zip(tasks, subtasks, strict=True) if name and task != RELEASE_ONLY_TASK}
         are_all = set(configs) == set(CONFIGS)
         if left_out != _RELEASE_ONLY_RECORDS or (are_all and len(named) != _PAPER_SUBTASKS):
+            expected = f"if these are {_RELEASE_ONLY_RECORDS} records and {_PAPER_SUBTASKS} subtasks remain"
+            got = f"{left_out} records and {len(named)} subtasks in {', '.join(sorted(set(configs)))}"
             raise DataError(
-                f'{source.name}: edition="paper" is inferred: the release without {RELEASE_ONLY_TASK}, if these are '
-                f"{_RELEASE_ONLY_RECORDS} records and {_PAPER_SUBTASKS} subtasks remain; got {left_out} records and "
-                f'{len(named)} subtasks in {", ".join(sorted(set(configs)))}. edition="release" leaves nothing out.'
+                f'{source.folder or HUB_REPO}: edition="paper" is inferred: the release without {RELEASE_ONLY_TASK}, '
+                f'{expected}; got {got}. edition="release" leaves nothing out.'
             )
     count = configs.count(source.config) - left_out
-    expected = RECORDS[source.config] - (_RELEASE_ONLY_RECORDS if inferred else 0)
-    if count != expected:
-        what = f"{count} {source.config!r} records; edition {source.edition!r} has {expected}"
-        warnings.warn(f"{source.name}: {what}", stacklevel=2)
+    wanted = RECORDS[source.config] - (_RELEASE_ONLY_RECORDS if inferred else 0)
+    if count != wanted:
+        found = f"{source.folder or HUB_REPO}: {count} {source.config!r} records"
+        warnings.warn(f"{found}; edition {source.edition!r} has {wanted}", stacklevel=2)
 
 
 # ---- The builder ----------------------------------------------------------------------------------------------------
@@ -572,24 +560,19 @@ class MedGenBench(datasets.GeneratorBasedBuilder):
     DEFAULT_WRITER_BATCH_SIZE = 32  # records held in memory before they are written
 
     def __init__(
-        self,
-        cache_dir: str | None = None,
-        *,
-        config_name: str | None = None,
-        edition: str = "paper",
-        data_dir: str | os.PathLike[str] | None = None,
-        **kwargs: Any,
+        self, cache_dir: str | None = None, *, edition: str = "paper", data_dir: Folder | None = None, **kwargs: Any
     ) -> None:
         """Find the source and look whether its files have changed; DataError where it can't be read."""
-        _known("config", config_name, CONFIGS)
+        config = kwargs.get("config_name")
+        _known("config", config, CONFIGS)
         _known("edition", edition, EDITIONS)
         if kwargs.pop("data_files", None):
             raise DataError(f"{NAME} finds its files by itself: give their folder as data_dir=, not data_files=")
-        self.source = Source.resolve(str(config_name), edition, data_dir)
+        self.source = Source.resolve(str(config), edition, data_dir)
         self.shards = self.source.shards() if self.source.folder is not None else None
         # The cache's path says what the files hold, not where they lie or by which name they were asked for.
         kwargs |= {"hash": self.source.fingerprint(self.shards or ()), "dataset_name": NAME}
-        super().__init__(cache_dir, config_name=config_name, edition=edition, **kwargs)
+        super().__init__(cache_dir, edition=edition, **kwargs)
 
     def _info(self) -> datasets.DatasetInfo:
         sample = "An illustrative sample, not part of MedGEN-Bench. " if self.source.edition == "sample" else ""
@@ -630,7 +613,7 @@ class MedGenBench(datasets.GeneratorBasedBuilder):
 def load(
     config: str,
     edition: str = "paper",
-    data_dir: str | os.PathLike[str] | None = None,
+    data_dir: Folder | None = None,
     split: str | None = "test",
     streaming: bool = False,
     num_proc: int | None = None,
@@ -711,8 +694,8 @@ def metric(name: str, **options: Any) -> Any:
 
     import medgen_metrics
 
-    folders = {p.parent.name: p.parent for p in Path(medgen_metrics.__path__[0]).glob("medgen_*/medgen_*.py")}
-    if f"medgen_{name}" not in folders:
-        known = ", ".join(sorted(module.removeprefix("medgen_") for module in folders))
-        raise ValueError(f"unknown metric module {name!r}; expected one of {known}")
-    return evaluate.load(str(folders[f"medgen_{name}"]), **options)
+    paths = Path(medgen_metrics.__path__[0]).glob("medgen_*/medgen_*.py")
+    folders = {path.parent.name.removeprefix("medgen_"): path.parent for path in paths}
+    if name not in folders:
+        raise ValueError(f"unknown metric module {name!r}; expected one of {', '.join(sorted(folders))}")
+    return evaluate.load(str(folders[name]), **options)
