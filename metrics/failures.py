@@ -37,7 +37,8 @@ _ERROR_TEXT = re.compile(r"\s*(?:VLM|Parsing|Generation|Edit|API|Image)\s+Error\
 
 # Only the opening is looked at: a report may well say "cannot exclude"; a refusal starts with it.
 _REFUSAL = re.compile(
-    r"\s*(?:i(?:'|’)?m (?:very )?sorry\b|(?:i am )?(?:very )?sorry,|i (?:apologi[sz]e)\b|i can(?:no|')?t\b|i can’t\b|i cannot\b|"
+    r"\s*(?:i(?:'|’)?m (?:very )?sorry\b|(?:i am )?(?:very )?sorry,|i (?:apologi[sz]e)\b|i can(?:no|')?t\b|i can’t\b|"
+    r"i cannot\b|"
     r"i am (?:not able|unable) to\b|i(?:'|’)m (?:not able|unable) to\b|i won(?:'|’)t\b|unfortunately,? i (?:can|am)|"
     r"as an ai\b)"
     r"[^\n]{0,200}",

@@ -51,11 +51,11 @@ def is_offline() -> bool:
 
 def reachable(url: str) -> bool:
     """Whether the server of `url` answers at all within `TIMEOUT` seconds (any status; proxies are honoured)."""
-    import httpx
+    import requests
 
     try:
-        httpx.head(url, timeout=TIMEOUT, follow_redirects=False)
-    except httpx.HTTPError:
+        requests.head(url, timeout=TIMEOUT, allow_redirects=False)
+    except requests.RequestException:
         return False
     return True
 

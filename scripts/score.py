@@ -15,6 +15,7 @@ from medgen_metrics.rows import Row
 from medgen_metrics.signature import digest
 
 from .errors import Failure
+from .lock import hold
 from .progress import progress
 from .result_file import Predictions as PredictionsResult
 from .scoring import journal
@@ -80,7 +81,11 @@ def score(
     for task in tasks if here.is_main else ():
         for notice in task.predictions.notices:
             _say(notice)
-    locks = [journal.lock(options.out / "scores" / task.job.system, task.job.config) for task in tasks if here.is_main]
+    locks = [
+        hold(options.out / "scores" / task.job.system, task.job.config, f"scoring {task.job.config}")
+        for task in tasks
+        if here.is_main
+    ]
     try:
         if spawn:
             _release(locks)

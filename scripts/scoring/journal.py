@@ -18,15 +18,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from filelock import FileLock
-from filelock import Timeout
-
 from medgen_metrics.failures import REASONS
 from medgen_metrics.rows import Row
 from medgen_metrics.signature import digest
 
 from ..errors import Failure
-from ..errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,24 +178,3 @@ class Writer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def lock(folder: Path, config: str) -> FileLock:
-    """Keep a second run off the same scores. The operating system frees the lock when its holder dies.
-
-    Raises:
-        UsageError: another run holds it, or the folder can't be written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        held = FileLock(folder / f".{config}.lock", timeout=0)
-        held.acquire()
-    except Timeout:
-        raise UsageError(
-            f"{folder}: another run is scoring {config} into this folder now; wait for it, or give another --out"
-        ) from None
-    except OSError as error:
-        raise UsageError(
-            f"{folder}: expected a folder that can be written, got: {error.strerror}; give another --out"
-        ) from error
-    return held

@@ -8,8 +8,8 @@ import pytest
 from medgen_scripts import result_file
 from medgen_scripts.cli import main
 from medgen_scripts.errors import UsageError
+from medgen_scripts.lock import hold
 from medgen_scripts.score import score
-from medgen_scripts.scoring import journal
 from medgen_scripts.scoring import tiers
 
 from .scored import options
@@ -119,9 +119,8 @@ def test_what_changed_is_scored_again(
         # Its batch goes through the metrics again, but only its own line is new.
         assert changed in scored_rows
         config = "edit" if what == "output" else "vqa"
-        written = [
-            line.id for path in (out / "scores").rglob(f"{config}.*.jsonl") for line in journal._lines(path, print)
-        ]
+        files = (out / "scores").rglob(f"{config}.*.jsonl")
+        written = [json.loads(line)["id"] for path in files for line in path.read_text().splitlines()]
         assert sorted(written) == sorted([*before.configs[config].rows.id, changed])
 
 
@@ -144,7 +143,7 @@ def test_a_limit_selects_and_says_so(data: Path, system: Path, tmp_path: Path) -
 
 
 def test_a_run_is_refused_while_another_scores_the_same(data: Path, system: Path, tmp_path: Path) -> None:
-    held = journal.lock(tmp_path / "out" / "scores" / "mine", "vqa")
+    held = hold(tmp_path / "out" / "scores" / "mine", "vqa", "scoring vqa")
     with pytest.raises(UsageError, match="another run is scoring vqa"):
         score([system], options(data, tmp_path / "out"))
     held.release()

@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,6 @@ from hypothesis import strategies as st
 from medgen_metrics.failures import REASONS
 from medgen_metrics.rows import Row
 from medgen_scripts.errors import Failure
-from medgen_scripts.errors import UsageError
 from medgen_scripts.scoring import journal
 
 
@@ -84,19 +81,6 @@ def test_a_run_with_nothing_to_write_leaves_no_file(tmp_path: Path) -> None:
     with journal.Writer(tmp_path, "edit", 0):
         pass
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_second_run_is_refused_until_the_first_is_killed(tmp_path: Path) -> None:
-    hold = "import sys, time; from pathlib import Path; from medgen_scripts.scoring.journal import lock; "
-    hold += "held = lock(Path(sys.argv[1]), 'edit'); print('held', flush=True); time.sleep(60)"
-    first = subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True)
-    assert first.stdout is not None
-    assert first.stdout.readline() == "held\n"
-    with pytest.raises(UsageError, match="another run is scoring edit"):
-        journal.lock(tmp_path, "edit")
-    first.kill()
-    first.wait()
-    journal.lock(tmp_path, "edit").release()
 
 
 def test_a_full_disk_ends_in_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

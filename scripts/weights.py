@@ -1,0 +1,60 @@
+"""`medgen-bench weights list|fetch|path`: what metrics need, where it comes from, and whether it is here."""
+
+from collections.abc import Sequence
+
+from medgen_metrics import weights
+
+from .errors import Failure
+from .errors import UsageError
+
+PAPER = ("lpips-alex", "pubmedbert")  # what the paper's definitions need
+
+
+def list_weights() -> None:
+    """Print a table of all weights."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("name", "tier", "metric", "MB", "licence", "here", "origin", box=None, pad_edge=False)
+    for entry in weights.REGISTRY.values():
+        here = "yes" if entry.find() is not None else "no"
+        table.add_row(entry.name, entry.tier, entry.metric, str(entry.megabytes), entry.licence, here, entry.origin)
+    Console().print(table)
+
+
+def fetch_weights(names: Sequence[str]) -> None:
+    """Download weights that are not here; none named: the paper's.
+
+    Raises:
+        UsageError: an unknown name.
+        Failure: one or more can't be had; the others are fetched.
+    """
+    for name in names:
+        _known(name)
+    problems = []
+    for name in names or PAPER:
+        try:
+            print(f"{name}: {weights.obtain(name, offline=False)}")
+        except weights.WeightsUnavailable as error:  # noqa: PERF203 - the others are fetched all the same
+            problems.append(str(error))
+    if problems:
+        raise Failure("\n".join(problems))
+
+
+def weights_path(name: str) -> None:
+    """Print where weights are on this machine.
+
+    Raises:
+        UsageError: an unknown name.
+        Failure: they are not here.
+    """
+    path = _known(name).find()
+    if path is None:
+        raise Failure(f"weights {name} are not on this machine; `medgen-bench weights fetch {name}` gets them")
+    print(path)
+
+
+def _known(name: str) -> weights.Weights:
+    if name not in weights.REGISTRY:
+        raise UsageError(f"unknown weights {name!r}; expected some of {', '.join(weights.REGISTRY)}")
+    return weights.REGISTRY[name]
