@@ -32,8 +32,7 @@ from typing import NamedTuple
 import datasets
 
 NAME = "medgen-bench"
-CONFIGS = ("vqa", "edit", "gen")
-EDITIONS = ("paper", "release", "sample")
+CONFIGS, EDITIONS = ("vqa", "edit", "gen"), ("paper", "release", "sample")
 Folder = str | os.PathLike[str]
 HUB_REPO = "Jack04810/MedGEN-Bench"
 HUB_REVISION = "cee5e7ae410f7c5be12d5fa55464afb094c099b7"
@@ -114,7 +113,7 @@ _MODALITY_SPELLINGS = {
     "echocardiography, echocardiogram",
     "X-ray": "x ray, xray, x rays, radiograph, radiography, radiographs, x ray radiography, radiograph x ray, "
     "radiography x ray, chest x ray, cxr, chest radiograph, plain radiograph, plain film, mammography, mammogram",
-    "Pathology": "pathology, histopathology, histology, digital pathology, pathology slide, cytology, whole slide image",
+    "Pathology": "pathology, histopathology, histology, pathology slide, cytology, whole slide image",
     # Pictures of a patient by any camera, endoscope or fundus camera: our reading, the release defines none.
     "Clinical photography": "clinical photography, clinical photo, clinical photos, clinical photograph, photo, "
     "clinical photographs, photograph, photography, dermoscopy, fundus, fundus photography, endoscopy, colonoscopy",
