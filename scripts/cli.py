@@ -176,13 +176,18 @@ def table(
     format: Annotated[TableFormat, typer.Option(help="What to print.")] = TableFormat.text,
     by: Annotated[By | None, typer.Option(help="A row a group, with micro and macro means.")] = None,
     illustrative: Annotated[
-        bool, typer.Option("--illustrative", help="Mark best and second on the sample too.")
+        bool, typer.Option("--illustrative", help="Best and second, and intervals, on the sample too.")
+    ] = False,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Bootstrap 95 % intervals that resample groups of records.")
     ] = False,
 ) -> None:
     """Print the paper's table from result files."""
     from .table import table as verb
+    from .tables.show import Show
 
-    verb(results, format=format.value, by=by.value if by else None, illustrative=illustrative)
+    show = Show(by=by.value if by else None, illustrative=illustrative, intervals=intervals)
+    verb(results, format=format.value, show=show)
 
 
 @weights_app.command("list")
@@ -229,25 +234,27 @@ def options(
     """MedGEN-Bench: run systems that answer questions about medical images and produce them, score, and tabulate."""
 
 
+_INTERRUPTED = 130  # what typer turns a KeyboardInterrupt into
+
+
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line.
 
-    Exit codes: 0 done; 1 a failure or an interruption; 2 bad usage or input.
+    Exit codes: 0 done; 1 a failure; 2 bad usage or input; 130 interrupted by Ctrl-C, as shells have it.
     """
     # A warning is for the person at the terminal; the line of code that raised it isn't.
     warnings.formatwarning = lambda message, *_, **__: f"medgen-bench: {message}\n"
     try:
         # Not standalone, an Exit comes back as the value.
         status = app(arguments, prog_name="medgen-bench", standalone_mode=False)
+        if status == _INTERRUPTED:
+            print("medgen-bench: interrupted; what is done is kept, the same command continues", file=sys.stderr)
         sys.exit(status if isinstance(status, int) else 0)
     except UsageError as error:
         print(f"medgen-bench: {error}", file=sys.stderr)
         sys.exit(2)
     except Failure as error:
         print(f"medgen-bench: {error}", file=sys.stderr)
-        sys.exit(1)
-    except (KeyboardInterrupt, typer.Abort):
-        print("medgen-bench: interrupted; what is done is kept, the same command continues", file=sys.stderr)
         sys.exit(1)
     except Exception as error:
         # Click's own complaints (unknown option, missing argument) carry how they want to be shown.

@@ -1,0 +1,111 @@
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
+from http.server import HTTPServer
+from pathlib import Path
+
+import pytest
+
+from medgen_metrics import weights
+from medgen_metrics.weights import WeightsUnavailable
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_HEAD(self) -> None:
+        self.send_response(404)
+        self.end_headers()
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    http = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=http.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{http.server_port}"
+    http.shutdown()
+
+
+@pytest.fixture
+def closed() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """A server that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def entry(monkeypatch: pytest.MonkeyPatch, **changes: object) -> None:
+    made = replace(weights.REGISTRY["lpips-alex"], find=lambda: None, **changes)  # type: ignore[arg-type]
+    monkeypatch.setitem(weights.REGISTRY, "lpips-alex", made)
+
+
+def never() -> Path:
+    pytest.fail("the network was tried")
+
+
+def test_any_answer_means_reachable(server: str) -> None:
+    assert weights.reachable(server)
+
+
+def test_a_dead_server_is_found_out_at_once(closed: str, silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "TIMEOUT", 0.2)
+    start = time.monotonic()
+    assert not weights.reachable(closed)
+    assert not weights.reachable(silent)
+    assert not weights.reachable("http://no-such-host.invalid")
+    assert time.monotonic() - start < 60, "retries instead of one look"
+
+
+def test_what_is_here_is_used_without_a_look_at_the_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made = replace(weights.REGISTRY["lpips-alex"], find=lambda: tmp_path, fetch=never, url=never)  # type: ignore[arg-type]
+    monkeypatch.setitem(weights.REGISTRY, "lpips-alex", made)
+    assert weights.obtain("lpips-alex") == tmp_path
+
+
+@pytest.mark.parametrize("variable", ["MEDGEN_OFFLINE", "HF_HUB_OFFLINE"])
+def test_offline_never_tries(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MEDGEN_OFFLINE", "HF_HUB_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, "1")
+    entry(monkeypatch, fetch=never, url=never)
+    with pytest.raises(WeightsUnavailable, match=r"offline is set; `medgen-bench weights fetch lpips-alex` gets them"):
+        weights.obtain("lpips-alex")
+
+
+def test_an_unreachable_server_is_named_with_the_remedy(closed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry(monkeypatch, fetch=never, url=lambda: closed)
+    with pytest.raises(WeightsUnavailable, match=rf"{closed} can't be reached; `medgen-bench weights fetch"):
+        weights.obtain("lpips-alex", offline=False)
+
+
+def test_a_failed_download_is_told_and_a_good_one_used(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> Path:
+        raise OSError("connection reset")
+
+    entry(monkeypatch, fetch=broken, url=lambda: server)
+    with pytest.raises(WeightsUnavailable, match="could not be downloaded: connection reset"):
+        weights.obtain("lpips-alex", offline=False)
+    entry(monkeypatch, fetch=lambda: tmp_path, url=lambda: server)
+    assert weights.obtain("lpips-alex", offline=False) == tmp_path
+
+
+def test_every_entry_says_what_a_user_needs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    for name, known in weights.REGISTRY.items():
+        assert name == known.name
+        assert known.url().startswith("https://")
+        assert known.tier in {"pixel", "text"}
+        assert known.megabytes > 0
+        assert known.find() is None, "an empty cache holds nothing"
