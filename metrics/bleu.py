@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU
 
@@ -84,6 +86,24 @@ def corpus_bleu(rows: Sequence[Mapping[str, float]]) -> float | None:
         max_ngram_order=ORDER,
     )
     return min(1.0, score.score / 100)
+
+
+def corpus_bleu_of_sums(sums: np.ndarray) -> np.ndarray:
+    """`corpus_bleu` of many corpora at once, each given by its sums, for resampling.
+
+    Args:
+        sums: [corpora, statistics] in the order of `STATISTICS`.
+
+    Returns:
+        sacreBLEU's corpus BLEU (`exp` smoothing: the k-th order without a match counts as 1/2^k of one) in 0-1.
+    """
+    system, reference = sums[:, 0], sums[:, 1]
+    matches, totals = sums[:, 2 : 2 + ORDER], sums[:, 2 + ORDER :]
+    smoothed = np.where(matches == 0, 0.5 ** np.cumsum(matches == 0, axis=1), matches)
+    usable = (totals > 0).all(axis=1) & (matches > 0).any(axis=1) & (system > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = np.exp(np.minimum(0, 1 - reference / system) + np.log(smoothed / totals).mean(axis=1))
+    return np.minimum(1, np.where(usable, scores, 0))
 
 
 @lru_cache(maxsize=1)

@@ -53,6 +53,10 @@ class MetricSpec:
         extras: rows to which the metric applies -> further figures (e.g. EM's right, parsed, closed).
         column: the column whose presence says that a row is scored, where that is not the metric's own: the PSNR of
             identical images is no finite number, and they are scored all the same.
+        left_out: reasons whose rows are left out of the mean though they have a value.
+        is_rate: whether values are 0 and 1.
+        statistics, of_sums: of a score that `average` takes from sums over the scored rows: their columns, and
+            sums [sets of rows, columns] -> scores [sets of rows].
     """
 
     name: str
@@ -63,6 +67,10 @@ class MetricSpec:
     average_worst: Callable[[Sequence[Row]], float | None] | None = None
     extras: Callable[[Sequence[Row]], Mapping[str, Any]] | None = None
     column: str | None = None
+    left_out: tuple[str, ...] = ()
+    is_rate: bool = False
+    statistics: tuple[str, ...] = ()
+    of_sums: Callable[[Any], Any] | None = None
 
     @property
     def worst(self) -> float | None:
@@ -84,7 +92,13 @@ class MetricSpec:
         """The mean over `rows`; None if nothing is scored."""
         if self.average is not None:
             return self.average(rows)
-        return mean([row.values[self.name] for row in rows if self.name in row.values])
+        return mean([value for row in rows if (value := self.counted(row)) is not None])
+
+    def counted(self, row: Row) -> float | None:
+        """The row's value in the mean; None if it has none or is left out of it."""
+        if self.left_out and row.reasons.get(self.name) in self.left_out:
+            return None
+        return row.values.get(self.name)
 
 
 def summarise_metric(rows: Sequence[Row], spec: MetricSpec) -> dict[str, Any]:

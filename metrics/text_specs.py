@@ -40,8 +40,8 @@ def specs(
     suffix = f"[{encoder}]" if encoder is not None else ""
     found = {
         "bleu": [_bleu_spec(protocol)],
-        "bertscore": [MetricSpec(f"bertscore{suffix}", 0.0, 1.0)],
-        "em": [MetricSpec("em", 0.0, 1.0, average=_paper_em if protocol == "paper" else None, extras=_em_extras)],
+        "bertscore": [MetricSpec(f"bertscore{suffix}", -1.0, 1.0)],
+        "em": [_em_spec(protocol)],
     }
     if rescaled:
         # The baseline's own score is 0; there is no lower end that a failure could be set to.
@@ -52,7 +52,15 @@ def specs(
 def _bleu_spec(protocol: str) -> MetricSpec:
     if protocol == "paper":
         return MetricSpec("bleu", 0.0, 1.0)
-    return MetricSpec("bleu", 0.0, 1.0, average=_corpus_bleu, average_worst=_corpus_bleu_worst)
+    return MetricSpec(
+        "bleu",
+        0.0,
+        1.0,
+        average=_corpus_bleu,
+        average_worst=_corpus_bleu_worst,
+        statistics=bleu.STATISTICS,
+        of_sums=bleu.corpus_bleu_of_sums,
+    )
 
 
 def _corpus_bleu(rows: Sequence[Row]) -> float | None:
@@ -66,9 +74,10 @@ def _corpus_bleu_worst(rows: Sequence[Row]) -> float | None:
     )
 
 
-def _paper_em(rows: Sequence[Row]) -> float | None:
-    """Unparsable answers are left out, as published; every other failure is wrong."""
-    return mean([row.values["em"] for row in rows if "em" in row.values and row.reasons.get("em") != "unparsable"])
+def _em_spec(protocol: str) -> MetricSpec:
+    # Published means leave unparsable answers out; every other failure is wrong.
+    left_out = ("unparsable",) if protocol == "paper" else ()
+    return MetricSpec("em", 0.0, 1.0, extras=_em_extras, left_out=left_out, is_rate=True)
 
 
 def _em_extras(rows: Sequence[Row]) -> Mapping[str, Any]:

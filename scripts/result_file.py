@@ -35,7 +35,11 @@ Edition = Literal["paper", "release", "sample"]
 
 
 class Figures(BaseModel):
-    """One metric's figures (`medgen_metrics.rows.summarise_metric`), its declared range, and the metric's extras."""
+    """One metric's figures (`medgen_metrics.rows.summarise_metric`), its declared range, and the metric's extras.
+
+    `interval` is the mean's bootstrap interval over `groups` groups, the largest of `largest_group` records
+    (`medgen_metrics.bootstrap`). None where it has none: on edition sample, and in files of before.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -45,6 +49,9 @@ class Figures(BaseModel):
     coverage: FiniteFloat | None
     failures: dict[Reason, NonNegativeInt] = {}
     mean_failures_worst: FiniteFloat | None = None
+    interval: tuple[FiniteFloat, FiniteFloat] | None = None
+    groups: NonNegativeInt | None = None
+    largest_group: NonNegativeInt | None = None
     low: FiniteFloat | None = None
     high: FiniteFloat | None = None
     higher_is_better: bool = True

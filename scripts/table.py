@@ -14,6 +14,7 @@ from .tables import render_markdown
 from .tables import render_text
 from .tables.build import build
 from .tables.model import Document
+from .tables.show import Show
 
 RENDERERS: dict[str, Callable[[Document], str]] = {
     "markdown": render_markdown.render,
@@ -24,21 +25,20 @@ RENDERERS: dict[str, Callable[[Document], str]] = {
 FORMATS = ("text", *RENDERERS)
 
 
-def table(results: Sequence[Path], *, format: str = "text", by: str | None = None, illustrative: bool = False) -> None:
+def table(results: Sequence[Path], *, format: str = "text", show: Show | None = None) -> None:
     """Print a table for each config, edition, protocol and subset of records that occurs in `results`.
 
     Args:
         results: result files of `score`.
         format: one of `FORMATS`.
-        by: None, or `task`, `modality`, `subtask`: a row a group, then micro and macro means.
-        illustrative: mark best and second on the sample edition too.
+        show: what is shown; default: the means.
 
     Raises:
-        UsageError: a file is no result; results contradict each other; an unknown format or grouping.
+        UsageError: a file is no result; results contradict each other; an unknown format.
     """
     if format not in FORMATS:
         raise UsageError(f"--format: expected one of {', '.join(FORMATS)}, got {format!r}")
-    document = build(load_all(results), by, illustrative)
+    document = build(load_all(results), show)
     if hasattr(sys.stdout, "reconfigure"):
         # An arrow that the terminal's encoding lacks is no reason to print nothing.
         sys.stdout.reconfigure(errors="replace")

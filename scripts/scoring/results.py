@@ -6,7 +6,10 @@ from datetime import datetime
 from datetime import timezone
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
+from medgen_metrics.bootstrap import interval
+from medgen_metrics.rows import MetricSpec
 from medgen_metrics.rows import Row
 from medgen_metrics.rows import summarise
 from medgen_metrics.signature import digest
@@ -67,12 +70,16 @@ def config_result(
         selected=len(selection.positions),
         subset=Subset(limit=selection.limit, seed=selection.seed, digest=selection.digest),
         predictions=predictions,
-        tiers={name: _tier_result(tier, rows) for name, (tier, rows) in tiers.items()},
+        tiers={
+            # The sample is too small and too chosen to say anything of a population.
+            name: _tier_result(tier, rows, None if records.edition == "sample" else columns["group"])
+            for name, (tier, rows) in tiers.items()
+        },
         rows=Rows.of(columns, {name: rows for name, (_, rows) in tiers.items()}),
     )
 
 
-def _tier_result(tier: Tier, rows: Sequence[Row]) -> TierResult:
+def _tier_result(tier: Tier, rows: Sequence[Row], groups: Sequence[str] | None) -> TierResult:
     scorer = tier.scorer
     summary = summarise(rows, scorer.specs)
     return TierResult(
@@ -83,6 +90,7 @@ def _tier_result(tier: Tier, rows: Sequence[Row]) -> TierResult:
         metrics={
             spec.name: Figures(
                 **summary["metrics"][spec.name],
+                **({} if groups is None else _interval(rows, groups, spec)),
                 low=spec.low,
                 high=spec.high,
                 higher_is_better=spec.higher_is_better,
@@ -91,6 +99,12 @@ def _tier_result(tier: Tier, rows: Sequence[Row]) -> TierResult:
         },
         flags=summary["flags"],
     )
+
+
+def _interval(rows: Sequence[Row], groups: Sequence[str], spec: MetricSpec) -> dict[str, Any]:
+    made = interval(rows, groups, spec)
+    ends = None if made.low is None or made.high is None else (made.low, made.high)
+    return {"interval": ends, "groups": made.groups, "largest_group": made.largest}
 
 
 def merge(path: Path, system: str, edition: str, protocol: str, configs: Mapping[str, ConfigResult]) -> list[str]:

@@ -16,18 +16,20 @@ Bounds = tuple[float | None, float | None]
 def bounds(rows: Sequence[Row], spec: MetricSpec) -> Bounds:
     """The mean with every unscored record at the low and at the high end of the metric's declared range.
 
-    None stands for an open end, and for both where nothing is scored or the metric is no mean of values (corpus BLEU,
-    the paper's EM). A row counts as unscored for any reason, the evaluation's too.
+    None stands for an open end, and for both where nothing is scored or the metric is no mean of values (corpus BLEU).
+    A row counts as unscored for any reason, the evaluation's too, unless the failure has a defined value that counts
+    (a missing answer is wrong in EM).
     """
     if spec.average is not None:
         return None, None
     scored: list[float] = []
     unscored = 0
     for row in rows:
-        if not spec.is_scored(row):
+        value = spec.counted(row)
+        if value is not None:
+            scored.append(value)
+        elif not spec.is_scored(row):
             unscored += spec.applies(row)
-        elif spec.name in row.values:
-            scored.append(row.values[spec.name])
     if not scored:
         return None, None
     if not unscored:

@@ -5,12 +5,17 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 
+from medgen_metrics.bootstrap import LEVEL
+from medgen_metrics.bootstrap import RESAMPLES
+from medgen_metrics.bootstrap import SEED
+
 from ..result_file import Tier
 from ..result_file import shorten
 from . import columns
 from .bounds import unsettled
 from .model import Line
 from .model import Table
+from .show import Show
 
 # Flags that a reader needs in other words than their own.
 FLAGS = {
@@ -25,19 +30,20 @@ FLAGS = {
 LIMITS = "Neither similarity scores nor a judge's scores are evidence of clinical correctness."
 
 
-def table_notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]], illustrative: bool) -> tuple[str, ...]:
+def table_notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]], show: Show) -> tuple[str, ...]:
     """The foot of one table.
 
     Args:
         table: without notes.
         tiers: system -> tier -> its result.
-        illustrative: as given to the command.
+        show: the table's options.
     """
     return (
-        *_common(table, illustrative),
+        *_common(table, show),
         *_unscored(table),
         *_bounds(table),
-        *_unsettled(table, illustrative),
+        *_unsettled(table, show),
+        *_intervals(table),
         *_not_scored(table, tiers),
         *_unavailable(table, tiers),
         *_flags(table, tiers),
@@ -45,7 +51,7 @@ def table_notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]], illustrat
     )
 
 
-def document_notes(tables: Sequence[Table], illustrative: bool) -> tuple[str, ...]:
+def document_notes(tables: Sequence[Table], show: Show) -> tuple[str, ...]:
     """The notes that hold for every table of a call; only those that something printed calls for."""
     shown = [column for table in tables for column in table.columns]
     cells = [cell for table in tables for line in table.lines for cell in line.cells if cell is not None]
@@ -75,8 +81,9 @@ def document_notes(tables: Sequence[Table], illustrative: bool) -> tuple[str, ..
             "system has scored."
         )
     notes += [f"Edition: {note}." for note in dict.fromkeys(table.edition_note for table in tables) if note]
-    if any(table.edition == "sample" for table in tables) and not illustrative:
-        notes.append("On edition sample no best and second are set (--illustrative sets them).")
+    if not all(show.judges(table.edition) for table in tables):
+        what = "no best and second are set, and no intervals given" if show.intervals else "no best and second are set"
+        notes.append(f"On edition sample {what} (--illustrative does it).")
     roles = dict.fromkeys((line.system, line.role) for table in tables for line in table.lines if line.role)
     if roles:
         notes.append(f"Not ranked: {', '.join(f'{system} ({role})' for system, role in roles)}.")
@@ -103,9 +110,9 @@ def _whole(table: Table) -> list[Line]:
     return [line for line in table.lines if line.kind in ("all", "micro")]
 
 
-def _common(table: Table, illustrative: bool) -> Iterable[str]:
+def _common(table: Table, show: Show) -> Iterable[str]:
     """On how many records marks rest, where that is not all of them."""
-    if table.edition == "sample" and not illustrative:
+    if not show.judges(table.edition):
         return
     ranked = [line for line in _whole(table) if not line.role]
     if len(ranked) < 2:
@@ -158,13 +165,42 @@ def _bounds(table: Table) -> Iterable[str]:
         yield f"Means with unscored records at the worst and at the best of the range: {'; '.join(systems)}."
 
 
-def _unsettled(table: Table, illustrative: bool) -> Iterable[str]:
-    if table.edition == "sample" and not illustrative:
+def _unsettled(table: Table, show: Show) -> Iterable[str]:
+    if not show.judges(table.edition):
         return
     for place, column in enumerate(table.columns):
         pairs = [f"{better} before {worse}" for better, worse in unsettled(_whole(table), place, column)]
         if pairs and column.ranked:
             yield f"Warning: within these bounds the order in {column.head} could flip: {shorten(pairs, '; ')}."
+
+
+def _intervals(table: Table) -> Iterable[str]:
+    """How intervals were made, from how many groups, and which cells have none."""
+    drawn: dict[tuple[int, int], list[str]] = defaultdict(list)
+    lacking = []
+    for place, column in enumerate(table.columns):
+        for line in _whole(table):
+            cell = line.cells[place]
+            made = cell.interval if cell is not None else None
+            if made is None or cell is None or cell.mean is None:
+                continue
+            if made.low is None:
+                lacking.append(f"{line.system} {column.head}")
+            drawn[made.groups, made.largest].append(column.head)
+    if not drawn:
+        return
+    groups = "; ".join(
+        f"{', '.join(dict.fromkeys(heads))}: {count:,} groups, the largest of {largest:,} "
+        f"record{'' if largest == 1 else 's'}"
+        for (count, largest), heads in drawn.items()
+    )
+    yield (
+        f"low–high: {LEVEL:.0%} bootstrap interval of the mean ({RESAMPLES:,} resamples of groups of records that "
+        f"share a patient or an image, percentiles, seed {SEED}; of a rate of 0 or 100 %: Wilson's, groups counted as "
+        f"wholly alike). {groups}. Patients that records share unknown to the data set make intervals too narrow."
+    )
+    if lacking:
+        yield f"No interval (fewer than two groups, or no mean over records): {shorten(lacking, ', ')}."
 
 
 def _not_scored(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str]:

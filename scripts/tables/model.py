@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 
+from medgen_metrics.bootstrap import Interval
+
 from .columns import Column
 
 # Systems that need no model and anchor the scale; they are shown, never ranked.
@@ -32,6 +34,7 @@ class Cell:
         uneven: whether that mean leaves out records of this system's own (PSNR of identical images is not finite).
         extras: the metric's further figures, e.g. EM's right, parsed, closed.
         mark: `best`, `second` or empty.
+        interval: the mean's bootstrap interval, where it is to be shown.
     """
 
     mean: float | None
@@ -45,6 +48,7 @@ class Cell:
     uneven: bool = False
     extras: Mapping[str, Any] = field(default_factory=dict)
     mark: str = ""
+    interval: Interval | None = None
 
     @property
     def complete(self) -> bool:

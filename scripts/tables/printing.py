@@ -45,6 +45,8 @@ def _beside(column: Column, cell: Cell) -> Iterator[str]:
     """What a metric's own definition puts beside its mean."""
     if cell.groups:
         yield cell.groups
+    if cell.interval is not None and cell.interval.low is not None and cell.interval.high is not None:
+        yield f"{column.printed(cell.interval.low)}–{column.printed(cell.interval.high)}"
     extras = cell.extras
     if extras.get("pooled") is not None:
         yield f"pooled {column.printed(extras['pooled'])}"

@@ -41,19 +41,26 @@ FIELDS = (
     "failures",
     "signature",
 )
+OPTIONAL = ("interval_low", "interval_high", "groups", "largest_group")
 
 
 def render_csv(document: Document) -> str:
-    """A line for each figure, so that tables of any columns and configs share one header."""
+    """A line for each figure, so that tables of any columns and configs share one header.
+
+    Figures that are given only on request (`OPTIONAL`) have columns where any cell has them.
+    """
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, FIELDS, lineterminator="\n")
+    figures = [
+        {**_place(table, line), **_figures(table, column, cell)}
+        for table in document.tables
+        for line in table.lines
+        for column, cell in zip(table.columns, line.cells, strict=True)
+        if cell is not None
+    ]
+    fields = [*FIELDS, *(name for name in OPTIONAL if any(name in item for item in figures))]
+    writer = csv.DictWriter(buffer, fields, lineterminator="\n")
     writer.writeheader()
-    for table in document.tables:
-        for line in table.lines:
-            for column, cell in zip(table.columns, line.cells, strict=True):
-                if cell is not None:
-                    figures = {**_place(table, line), **_figures(table, column, cell)}
-                    writer.writerow({name: _harmless(figures[name]) for name in FIELDS})
+    writer.writerows({name: _harmless(item.get(name)) for name in fields} for item in figures)
     return buffer.getvalue()
 
 
@@ -102,7 +109,16 @@ def _figures(table: Table, column: Column, cell: Cell) -> dict[str, Any]:
         "common_n": table.common[column.metric],
         "failures": dict(cell.failures),
         "signature": " ".join(column.signatures),
+        **_requested(cell),
     }
+
+
+def _requested(cell: Cell) -> dict[str, Any]:
+    """Figures that the table was asked for."""
+    found: dict[str, Any] = {}
+    if cell.interval is not None:
+        found |= dict(zip(OPTIONAL[:4], cell.interval, strict=True))
+    return found
 
 
 def render_json(document: Document) -> str:

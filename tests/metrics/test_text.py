@@ -254,6 +254,14 @@ def test_a_batch_scored_twice_gives_the_same_bits(encoder: str) -> None:
     assert tier.score(texts, texts[::-1]) == tier.score(texts, texts[::-1])
 
 
+def test_declared_ranges() -> None:
+    assert {spec.name: (spec.low, spec.high) for spec in specs()} == {
+        "bleu": (0.0, 1.0),
+        "bertscore": (-1.0, 1.0),
+        "em": (0.0, 1.0),
+    }
+
+
 def test_weights_that_cannot_be_had_leave_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(weights.REGISTRY, "pubmedbert", replace(weights.REGISTRY["pubmedbert"], find=lambda: None))
     tier = TextTier(offline=True)

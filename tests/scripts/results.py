@@ -58,6 +58,7 @@ def config_result(
     modalities: Sequence[str] | None = None,
     subtasks: Sequence[str | None] | None = None,
     limit: int | None = None,
+    groups: Sequence[str] | None = None,
     protocol: str = "paper",
     definition: str = "0011223344556677",
 ) -> ConfigResult:
@@ -68,7 +69,7 @@ def config_result(
         "task": tasks or [("noise-reconstruction", "style-transfer")[index % 2] for index in range(count)],
         "subtask": subtasks or [None] * count,
         "modality": modalities or ["CT"] * count,
-        "group": [f"g{index}" for index in range(count)],
+        "group": groups or [f"g{index}" for index in range(count)],
     }
     made = {}
     for name, rows in tiers.items():

@@ -2,12 +2,9 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from rich.console import Console
 
 from medgen_metrics.bleu import statistics
 from medgen_metrics.rows import Row
@@ -15,7 +12,6 @@ from medgen_scripts.errors import UsageError
 from medgen_scripts.result_file import ResultFile
 from medgen_scripts.table import FORMATS
 from medgen_scripts.table import table
-from medgen_scripts.tables import render_text
 from medgen_scripts.tables.build import build
 from medgen_scripts.tables.columns import column_signature
 from medgen_scripts.tables.columns import head
@@ -25,36 +21,16 @@ from medgen_scripts.tables.columns import weights_of
 from medgen_scripts.tables.model import Cell
 from medgen_scripts.tables.model import Document
 from medgen_scripts.tables.printing import printable
+from medgen_scripts.tables.show import Show
 
+from .built import as_text
+from .built import built
+from .built import cell
+from .built import edits
+from .built import foot
 from .results import SIGNATURES
 from .results import config_result
-from .results import pixels
 from .results import result
-
-
-def edits(
-    system: str, ssim: Sequence[float | None], *rest: Sequence[float | None] | None, **options: Any
-) -> ResultFile:
-    """A result over edit alone."""
-    fields = {name: options.pop(name) for name in ("edition", "edition_note", "protocol") if name in options}
-    if "protocol" in fields:
-        options["protocol"] = fields["protocol"]
-    psnr, lpips = (*rest, None, None)[:2]
-    rows = pixels(ssim, psnr, lpips, options.pop("reason", "missing"))
-    return result(system, {"edit": config_result({"pixel": rows}, **options)}, **fields)
-
-
-def built(*files: ResultFile, **options: Any) -> Document:
-    return build([(Path(f"{index}.json"), file) for index, file in enumerate(files)], **options)
-
-
-def cell(document: Document, system: str, metric: str, *, group: str = "", kind: str = "all") -> Cell:
-    (table,) = document.tables
-    place = [column.metric for column in table.columns].index(metric)
-    (line,) = [line for line in table.lines if (line.system, line.group, line.kind) == (system, group, kind)]
-    found = line.cells[place]
-    assert found is not None
-    return found
 
 
 def marks(document: Document, metric: str, **place: str) -> dict[str, str]:
@@ -62,16 +38,6 @@ def marks(document: Document, metric: str, **place: str) -> dict[str, str]:
     lines = [line for line in document.tables[0].lines if (line.kind, line.group) == (kind, group)]
     found = {line.system: cell(document, line.system, metric, kind=kind, group=group).mark for line in lines}
     return {system: mark for system, mark in found.items() if mark}
-
-
-def foot(document: Document) -> str:
-    return "\n".join([*(note for table in document.tables for note in table.notes), *document.notes])
-
-
-def as_text(document: Document, **options: Any) -> str:
-    console = Console(file=io.StringIO(), width=100, **options)
-    render_text.write(document, console)
-    return console.file.getvalue()  # type: ignore[attr-defined]
 
 
 # --- what is printed, literally -------------------------------------------------------------------------------------
@@ -224,7 +190,7 @@ def test_the_sample_has_no_best_unless_asked_for() -> None:
     ]
     document = built(*pair)
     assert marks(document, "ssim") == {}
-    assert "On edition sample no best and second are set (--illustrative sets them)." in foot(document)
+    assert "On edition sample no best and second are set (--illustrative does it)." in foot(document)
     assert marks(built(*pair, illustrative=True), "ssim") == {"b": "best", "a": "second"}
     assert "On edition sample" not in foot(built(*pair, illustrative=True))
 
@@ -255,6 +221,18 @@ def test_bounds_put_unscored_records_at_both_ends_of_the_range() -> None:
         "Means with unscored records at the worst and at the best of the range: "
         "alpha (SSIM -25.00 to 75.00, PSNR 10.00 to 60.00, LPIPS 12.50 or more)."
     ) in foot(document)
+
+
+def test_bounds_of_text_metrics() -> None:
+    right, wrong = Row({"em": 1.0, "bertscore": 0.8}), Row({"em": 0.0, "bertscore": 0.8})
+    unparsable = Row({"em": 0.0, "bertscore": 0.8}, {"em": "unparsable"})
+    missing = Row({"em": 0.0}, {"em": "missing", "bertscore": "missing"})
+    options = {"text": {"metrics": ["em", "bertscore"]}}
+    file = result("alpha", {"vqa": config_result({"text": [right, wrong, unparsable, missing]}, options=options)})
+    document = built(file)
+    # The answer that can't be parsed may be right; the missing one is wrong, as defined.
+    assert cell(document, "alpha", "em").bounds == (0.25, 0.5)
+    assert cell(document, "alpha", "bertscore").bounds == (pytest.approx(0.35), pytest.approx(0.85))
 
 
 def test_complete_means_have_no_room() -> None:
@@ -540,10 +518,11 @@ def test_a_tier_of_another_version_is_an_error() -> None:
         built(file)
 
 
-@pytest.mark.parametrize(("options", "said"), [({"format": "pdf"}, "--format"), ({"by": "colour"}, "--by")])
-def test_unknown_options(files: list[Path], options: dict[str, str], said: str) -> None:
-    with pytest.raises(UsageError, match=f"{said}: expected one of "):
-        table(files, **options)  # type: ignore[arg-type]
+def test_unknown_options(files: list[Path]) -> None:
+    with pytest.raises(UsageError, match="--format: expected one of "):
+        table(files, format="pdf")
+    with pytest.raises(UsageError, match="--by: expected one of "):
+        table(files, show=Show(by="colour"))
 
 
 # --- hostile names --------------------------------------------------------------------------------------------------
@@ -557,7 +536,7 @@ def test_names_neither_steer_a_terminal_nor_break_a_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], format: str
 ) -> None:
     edits(HOSTILE, [0.5], tasks=[HOSTILE]).save(tmp_path / "hostile.json")
-    table([tmp_path / "hostile.json"], format=format, by="task")
+    table([tmp_path / "hostile.json"], format=format, show=Show(by="task"))
     out = capsys.readouterr().out
     assert not {character for character in out if not character.isprintable()} - {"\n"}
     # A machine gets the name as it is.

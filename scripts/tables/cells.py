@@ -1,0 +1,119 @@
+"""A system's lines: its cells over all records, and over each group of them."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+from medgen_metrics.bootstrap import interval
+from medgen_metrics.rows import MetricSpec
+from medgen_metrics.rows import Row
+from medgen_metrics.rows import mean
+from medgen_metrics.rows import summarise_metric
+
+from ..errors import UsageError
+from .bounds import bounds
+from .columns import Column
+from .entry import Entry
+from .model import ANCHORS
+from .model import Cell
+from .model import Line
+from .show import Show
+
+NO_SUBTASK = "(none)"
+
+
+def lines(entry: Entry, shown: Sequence[Column], common: Mapping[str, set[str]], show: Show) -> list[Line]:
+    """One line over all records; with `show.by` a line a group, then the micro and the macro means.
+
+    Args:
+        entry: the system's result.
+        shown: the table's columns.
+        common: metric -> ids of the records that every shown system has scored.
+        show: the table's options.
+
+    Raises:
+        UsageError: the rows lack a column from which a metric is summed up.
+    """
+    records = entry.result.rows
+    rows = {tier: entry.rows(tier) for tier in records.tiers}
+    has_intervals = show.intervals and show.judges(entry.file.edition)
+    everything = list(range(len(records.id)))
+    shares = {metric: [id in ids for id in records.id] for metric, ids in common.items()}
+
+    def cells(indices: Sequence[int]) -> list[Cell | None]:
+        made: list[Cell | None] = []
+        for column in shown:
+            if column.metric not in entry.specs:
+                made.append(None)
+                continue
+            tier, spec = entry.specs[column.metric]
+            chosen = [rows[tier][index] for index in indices]
+            shared = [rows[tier][index] for index in indices if shares[column.metric][index]]
+            groups = [records.group[index] for index in indices] if has_intervals else None
+            try:
+                made.append(_cell(chosen, shared, spec, groups))
+            except KeyError as error:
+                raise UsageError(
+                    f"{entry.path}: {entry.config}: expected a column {error} in the rows of tier {tier}, from which "
+                    f"{column.head} is summed up, got {', '.join(records.tiers[tier].values)}. Score again."
+                ) from error
+        return made
+
+    def line(kind: str, group: str, made: Sequence[Cell | None]) -> Line:
+        return Line(kind, group, entry.file.system, ANCHORS.get(entry.file.system, ""), tuple(made))
+
+    whole = cells(everything)
+    if show.by is None:
+        return [line("all", "", whole)]
+    groups: dict[str, list[int]] = defaultdict(list)
+    for index, name in enumerate(getattr(records, show.by)):
+        groups[NO_SUBTASK if name is None else name].append(index)
+    by_group = {name: cells(indices) for name, indices in sorted(groups.items())}
+    macro = [_macro(total, parts) for total, *parts in zip(whole, *by_group.values(), strict=True)]
+    return [
+        *(line("group", name, made) for name, made in by_group.items()),
+        line("micro", "", whole),
+        line("macro", "", macro),
+    ]
+
+
+def _cell(rows: Sequence[Row], shared: Sequence[Row], spec: MetricSpec, groups: Sequence[str] | None) -> Cell:
+    figures: dict[str, Any] = summarise_metric(rows, spec)
+    extras = {key: value for key, value in figures.items() if key not in _STANDARD}
+    is_settled = figures["scored"] == figures["n"] and spec.average is None
+    return Cell(
+        mean=figures["mean"],
+        scored=figures["scored"],
+        n=figures["n"],
+        failures=figures["failures"],
+        worst=figures["mean_failures_worst"],
+        bounds=(figures["mean"], figures["mean"]) if is_settled else bounds(rows, spec),
+        common=(figures["mean"] if len(shared) == len(rows) else spec.of(shared)) if shared else None,
+        uneven=spec.column is not None and any(spec.name not in row.values for row in shared),
+        extras=extras,
+        interval=None if groups is None else interval(rows, groups, spec),
+    )
+
+
+_STANDARD = {"mean", "n", "scored", "coverage", "failures", "mean_failures_worst"}
+
+
+def _macro(total: Cell | None, parts: Sequence[Cell | None]) -> Cell | None:
+    """The mean over groups' means, without groups to which the metric doesn't apply or where nothing is scored."""
+    if total is None:
+        return None
+    applicable = [part for part in parts if part is not None and part.n]
+    means = [part.mean for part in applicable if part.mean is not None]
+    worsts = [part.worst for part in applicable if part.worst is not None]
+    shared = [part.common for part in applicable if part.common is not None]
+    return Cell(
+        mean=mean(means),
+        scored=total.scored,
+        n=total.n,
+        failures=total.failures,
+        worst=mean(worsts) if len(worsts) == len(applicable) else None,
+        groups=f"{len(means)}/{len(applicable)} groups" if len(means) < len(applicable) else "",
+        common=mean(shared),
+        uneven=any(part.uneven for part in applicable),
+    )

@@ -1,0 +1,33 @@
+"""What a table is to show: the command's options."""
+
+from dataclasses import dataclass
+
+from ..errors import UsageError
+
+GROUPINGS = ("task", "modality", "subtask")
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """The options of `medgen-bench table` that say what is in it.
+
+    Attributes:
+        by: None for a line a system, or one of `GROUPINGS`: a line a group, then micro and macro means.
+        illustrative: marks, and with `intervals` intervals, on the sample edition too.
+        intervals: bootstrap intervals beside the means.
+
+    Raises:
+        UsageError: an unknown grouping.
+    """
+
+    by: str | None = None
+    illustrative: bool = False
+    intervals: bool = False
+
+    def __post_init__(self) -> None:
+        if self.by is not None and self.by not in GROUPINGS:
+            raise UsageError(f"--by: expected one of {', '.join(GROUPINGS)}, got {self.by!r}")
+
+    def judges(self, edition: str) -> bool:
+        """Whether an edition's records carry ranks and intervals: the sample's are too few, and chosen."""
+        return edition != "sample" or self.illustrative
