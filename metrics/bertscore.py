@@ -7,7 +7,10 @@ import csv
 import hashlib
 import json
 import re
+from collections import Counter
 from collections import defaultdict
+from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +24,8 @@ from .signature import digest
 if TYPE_CHECKING:
     import torch
     from bert_score import BERTScorer
+
+    _State = tuple[torch.Tensor, torch.Tensor]  # a text's token vectors [T, d] and their weights [T]
 
 LIMIT = 512  # tokens of a text that are read, the special ones included
 LAYERS = 12  # of PubMedBERT
@@ -198,7 +203,7 @@ def scorer(folder: Path, layers: int, device: str | None = None) -> "BERTScorer"
 def bert_scores(
     candidates: Sequence[str], references: Sequence[str], encoder: Encoder, device: str | None = None
 ) -> list[Score]:
-    """F1 of each pair, equal to `bert_score.score` without idf and rescaling within 1e-5.
+    """F1 of each pair, equal to `bert_score.score` of that pair alone, without idf and rescaling, within 1e-5.
 
     The same pairs give the same bits, in whatever order they come: batches are planned from the texts alone
     (bert-score's own order of equally long texts follows the process's hash seed).
@@ -219,46 +224,59 @@ def bert_scores(
     limit = made._tokenizer.model_max_length
     pairs.sort(key=lambda pair: max(lengths[pair[0]], lengths[pair[1]]), reverse=True)
     scores: dict[tuple[str, str], Score] = {}
+    states: dict[str, _State] = {}
+    uses = Counter(text for pair in pairs for text in set(pair))
     for start in range(0, len(pairs), BATCH):
         batch = pairs[start : start + BATCH]
-        for pair, f1 in zip(batch, _f1(made, batch, lengths), strict=True):
+        new = sorted({text for pair in batch for text in pair} - set(states), key=lambda text: (-lengths[text], text))
+        for part in _batches(new, lengths):
+            states.update(_encode(made, part))
+        for pair in batch:
+            f1 = _match(states[pair[1]], states[pair[0]])
             # Rounding may carry equal texts past 1.
             scores[pair] = Score(min(1.0, f1), any(lengths[text] > limit for text in pair))
+        # A text's vectors are kept as long as a pair needs them, no longer.
+        uses.subtract(text for pair in batch for text in set(pair))
+        states = {text: state for text, state in states.items() if uses[text]}
     return [scores[pair] for pair in zip(candidates, references, strict=True)]
 
 
-def _f1(made: "BERTScorer", pairs: Sequence[tuple[str, str]], lengths: dict[str, int]) -> list[float]:
-    import torch
+def _batches(texts: Sequence[str], lengths: Mapping[str, int]) -> Iterator[list[str]]:
+    """Texts, longest first, in batches of nearly equal lengths: little padding to compute."""
+    batch: list[str] = []
+    for text in texts:
+        if batch and (len(batch) == BATCH or lengths[text] < 0.8 * lengths[batch[0]]):
+            yield batch
+            batch = []
+        batch.append(text)
+    if batch:
+        yield batch
+
+
+def _encode(made: "BERTScorer", texts: list[str]) -> dict[str, "_State"]:
     from bert_score.utils import get_bert_embedding
-    from bert_score.utils import greedy_cos_idf
 
     tokenizer = made._tokenizer
     weight: dict[int, float] = defaultdict(lambda: 1.0, {tokenizer.sep_token_id: 0.0, tokenizer.cls_token_id: 0.0})
-    texts = sorted({text for pair in pairs for text in pair}, key=lambda text: (-lengths[text], text))
-    states: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
-    for start in range(0, len(texts), BATCH):
-        part = texts[start : start + BATCH]
-        vectors, mask, idf = get_bert_embedding(part, made._model, tokenizer, weight, device=made.device)
-        counts = mask.sum(dim=1).tolist()
-        for index, (text, count) in enumerate(zip(part, counts, strict=True)):
-            states[text] = (vectors[index, :count], idf[index, :count])
-    references = _padded([states[reference] for _, reference in pairs])
-    candidates = _padded([states[candidate] for candidate, _ in pairs])
-    with torch.no_grad():
-        _, _, f1 = greedy_cos_idf(*references, *candidates)
-    values: list[float] = f1.double().tolist()
-    return values
+    vectors, mask, idf = get_bert_embedding(texts, made._model, tokenizer, weight, device=made.device)
+    return {
+        # A slice would keep the whole batch in memory.
+        text: (vectors[index, :count].clone(), idf[index, :count].clone())
+        for index, (text, count) in enumerate(zip(texts, mask.sum(dim=1).tolist(), strict=True))
+    }
 
 
-def _padded(
-    states: Sequence[tuple["torch.Tensor", "torch.Tensor"]],
-) -> tuple["torch.Tensor", "torch.Tensor", "torch.Tensor"]:
-    """Embeddings [B, T, d], mask [B, T], weights [B, T], as `greedy_cos_idf` takes them."""
-    import torch
-    from torch.nn.utils.rnn import pad_sequence
+def _match(reference: "_State", candidate: "_State") -> float:
+    """F1 of one pair, unpadded.
 
-    vectors = pad_sequence([vector for vector, _ in states], batch_first=True, padding_value=2.0)
-    idf = pad_sequence([weight for _, weight in states], batch_first=True)
-    counts = torch.tensor([len(vector) for vector, _ in states], device=vectors.device)
-    mask = torch.arange(vectors.shape[1], device=vectors.device).expand(len(states), -1) < counts.unsqueeze(1)
-    return vectors, mask, idf
+    In a padded batch bert-score lets a token without any similar one match the padding, at 0, so that a score depends
+    on the company it is in. Alone it doesn't.
+    """
+    from bert_score.utils import greedy_cos_idf
+
+    sides = []
+    for vectors, idf in (reference, candidate):
+        # It normalises in place.
+        sides += [vectors.unsqueeze(0).clone(), vectors.new_ones((1, len(vectors))), idf.unsqueeze(0).clone()]
+    _, _, f1 = greedy_cos_idf(*sides)
+    return float(f1)

@@ -27,22 +27,50 @@ def pairs(count: int, seed: int = 0) -> tuple[list[str], list[str]]:
     return texts[:count], texts[count:]
 
 
+def alone(candidates: list[str], references: list[str], folder: str, layers: int = 6) -> list[float]:
+    """bert-score's own F1 of each pair by itself; in a padded batch its values depend on the other pairs."""
+    made = bert_score.BERTScorer(model_type=folder, num_layers=layers, device="cpu")
+    return [made.score([c], [r])[2].item() for c, r in zip(candidates, references, strict=True)]
+
+
 def test_equals_bert_score(minilm: str) -> None:
     candidates, references = pairs(70)
     candidates[:4] = ["The same text.", "naïve café 左肺", "a", "?"]
     references[:3] = ["The same text.", "naive cafe lung", "a b c"]
-    *_, expected = bert_score.score(candidates, references, model_type=minilm, num_layers=6, device="cpu")
     scores = bert_scores(candidates, references, find_encoder(minilm), "cpu")
-    assert [score.f1 for score in scores] == pytest.approx(expected.tolist(), abs=1e-5)
+    assert [score.f1 for score in scores] == pytest.approx(alone(candidates, references, minilm), abs=1e-5)
+    for index in (0, 1, 69):
+        *_, f1 = bert_score.score(
+            candidates[index : index + 1], references[index : index + 1], model_type=minilm, num_layers=6, device="cpu"
+        )
+        assert scores[index].f1 == pytest.approx(f1.item(), abs=1e-5)
     assert max(score.f1 for score in scores) <= 1.0
     assert not any(score.truncated for score in scores)
 
 
+def test_a_pair_does_not_depend_on_its_company(minilm: str) -> None:
+    # One word without any similar one: where the batch is padded, bert-score matches it with the padding.
+    candidate, reference = "pleural X-ray", "there is a large mass in the left lung with no effusion and 3.5 cm " * 2
+    company = ["lung " * 60, "effusion", "a left lung mass"]
+    encoder = find_encoder(minilm)
+    (by_itself,) = bert_scores([candidate], [reference], encoder, "cpu")
+    together = bert_scores([candidate, *company], [reference, *company[::-1]], encoder, "cpu")[0]
+    assert together.f1 == pytest.approx(by_itself.f1, abs=1e-6)
+    rng = random.Random(1)
+    words = ["zebra", "quantum", "lung", "of", "1997", "violin"]
+    candidates = [" ".join(rng.choices(words, k=rng.randint(1, 30))) for _ in range(30)]
+    references = [" ".join(rng.choices(TEXT.split(), k=rng.randint(1, 30))) for _ in range(30)]
+    expected = alone(candidates, references, minilm)
+    *_, batched = bert_score.score(candidates, references, model_type=minilm, num_layers=6, device="cpu")
+    assert batched.tolist() != pytest.approx(expected, abs=1e-5)  # else this test shows nothing
+    scores = bert_scores(candidates, references, encoder, "cpu")
+    assert [score.f1 for score in scores] == pytest.approx(expected, abs=1e-5)
+
+
 def test_another_layer_is_another_score(minilm: str) -> None:
     candidates, references = pairs(4)
-    *_, expected = bert_score.score(candidates, references, model_type=minilm, num_layers=3, device="cpu")
     third = [score.f1 for score in bert_scores(candidates, references, find_encoder(minilm, 3), "cpu")]
-    assert third == pytest.approx(expected.tolist(), abs=1e-5)
+    assert third == pytest.approx(alone(candidates, references, minilm, 3), abs=1e-5)
     last = [score.f1 for score in bert_scores(candidates, references, find_encoder(minilm), "cpu")]
     assert third != pytest.approx(last, abs=1e-3)
 
@@ -54,8 +82,8 @@ def test_duplicates_order_and_batches_change_nothing(minilm: str) -> None:
     order = [3, 0, 0, 8, 1, 2, 7, 4, 5, 6, 3, 3]
     again = bert_scores([candidates[i] for i in order], [references[i] for i in order], encoder, "cpu")
     assert again == [once[i] for i in order]  # bit for bit
-    alone = [bert_scores([c], [r], encoder, "cpu")[0] for c, r in zip(candidates, references, strict=True)]
-    assert [score.f1 for score in alone] == pytest.approx([score.f1 for score in once], abs=1e-6)
+    singly = [bert_scores([c], [r], encoder, "cpu")[0] for c, r in zip(candidates, references, strict=True)]
+    assert [score.f1 for score in singly] == pytest.approx([score.f1 for score in once], abs=1e-6)
 
 
 def test_texts_are_encoded_once_longest_first_in_an_order_that_no_hash_seed_changes(
