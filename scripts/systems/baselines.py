@@ -20,6 +20,11 @@ def draw(seed: int, *key: str) -> random.Random:
     return random.Random("\0".join([str(seed), *key]))
 
 
+def first_option(record: Record) -> str:
+    """The first option of a closed question, the empty text otherwise: an answer that knows nothing."""
+    return record.choices[0] if record.choices else ""
+
+
 class CopyInput:
     """Does nothing: returns the (first) input image, the first option of a closed question, and no text."""
 
@@ -32,7 +37,7 @@ class CopyInput:
 
     def respond(self, record: Record) -> Response:
         """Answer one record."""
-        text = (record.choices[0] if record.choices else "") if "text" in self.gives else None
+        text = first_option(record) if "text" in self.gives else None
         return Response(text, record.input_images[0].open() if "image" in self.gives else None)
 
 

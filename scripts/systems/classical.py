@@ -1,7 +1,7 @@
-"""`classical`: a named method of scikit-image a task, as a baseline that does something and needs no model.
+"""`classical`: a named method of scikit-image or SciPy a task, as a baseline that does something and needs no model.
 
 It sees what a system sees, instruction and input image, never the reference; and none of its methods is the transform
-that made the sample's references. Text answers are those of `copy-input`: none, or the first option.
+that made the sample's references. Text answers are those of `copy-input`: the first option, or none.
 """
 
 import re
@@ -15,71 +15,144 @@ import numpy as np
 from ..predictions import GIVES
 from ..records import Record
 from .base import Response
+from .baselines import TRACK
+from .baselines import first_option
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Method = Callable[[np.ndarray, str], np.ndarray]
+
+Method = Callable[[np.ndarray, str], np.ndarray]  # H x W x 3 uint8 pixels and the instruction, to pixels of any size
+
+
+def _to_uint8(unit: np.ndarray) -> np.ndarray:
+    """Rounds pixels of the unit range to 8 bits."""
+    return (np.clip(unit, 0, 1) * 255 + 0.5).astype(np.uint8)
 
 
 def _denoise(pixels: np.ndarray, instruction: str) -> np.ndarray:
-    """Median filter for impulse noise, non-local means for any other (told from the pixels)."""
-    from skimage.filters import median
-    from skimage.morphology import disk
+    """Median filter for impulse noise, non-local means for any other; which it is, the pixels tell."""
+    from scipy.ndimage import median_filter
     from skimage.restoration import denoise_nl_means
     from skimage.restoration import estimate_sigma
 
-    grey = pixels.mean(axis=2)
-    smooth = median(grey, disk(1))
-    extreme = (grey <= 1) | (grey >= 254)
-    if np.mean(extreme & (np.abs(grey - smooth) > 60)) > 0.01:
-        return np.stack([median(pixels[..., channel], disk(1)) for channel in range(3)], axis=2)
-    floats = pixels / 255
-    sigma = float(np.mean(estimate_sigma(floats, channel_axis=-1)))
-    cleaned = denoise_nl_means(floats, h=0.8 * sigma, sigma=sigma, patch_size=5, patch_distance=6, channel_axis=-1)
-    return np.uint8(np.clip(cleaned, 0, 1) * 255 + 0.5)
+    smooth = median_filter(pixels, size=(3, 3, 1))
+    # An impulse is black or white amid something else; 1 % of them can't be anatomy.
+    extreme = np.all(pixels <= 1, axis=2) | np.all(pixels >= 254, axis=2)
+    jump = np.abs(pixels.astype(int) - smooth).max(axis=2) > 60
+    if np.mean(extreme & jump) > 0.01:
+        return smooth
+    unit = pixels / 255
+    if pixels.min() == pixels.max():
+        return pixels  # nothing to estimate noise from
+    sigma = float(np.mean(estimate_sigma(unit, channel_axis=-1)))
+    # 0.6 sigma is what scikit-image's documentation advises for the fast variant.
+    cleaned = denoise_nl_means(unit, h=0.6 * sigma, sigma=sigma, patch_size=5, patch_distance=6, channel_axis=-1)
+    return _to_uint8(cleaned)
 
 
-def _artifact(pixels: np.ndarray, instruction: str) -> np.ndarray:
-    """Total variation denoising (Chambolle): damps ringing and single bright lines."""
+_LINE = 0.12  # of the range: how far a line must stand out from its neighbours over much of its length
+_LINE_REACH = 9  # pixels: the median window, so that lines up to 4 thick are found
+
+
+def _remove_artifact(pixels: np.ndarray, instruction: str) -> np.ndarray:
+    """Interpolation over lines that cross the whole picture; where there are none, total variation (Chambolle)."""
     from skimage.restoration import denoise_tv_chambolle
 
-    return np.uint8(np.clip(denoise_tv_chambolle(pixels / 255, weight=0.06, channel_axis=-1), 0, 1) * 255 + 0.5)
+    unit = pixels / 255
+    for axis in (0, 1):
+        lines = _lines(unit.mean(axis=2), axis)
+        if lines.any():
+            return _to_uint8(_interpolate(unit, lines, axis))
+    return _to_uint8(denoise_tv_chambolle(unit, weight=0.03, channel_axis=-1))
 
 
-_FACTORS = ((r"\b(?:three|3)\s*(?:x|×|times|-?fold)|\bx\s*3\b|\bthreefold\b|\btriple\b|\bone[- ]third\b", 3),)
+def _lines(grey: np.ndarray, axis: int) -> np.ndarray:
+    """Which rows (axis 0) or columns (axis 1) stand out from a median across them, beyond what the others do."""
+    from scipy.ndimage import median_filter
+
+    across = (_LINE_REACH, 1) if axis == 0 else (1, _LINE_REACH)
+    rest = np.abs(grey - median_filter(grey, size=across))
+    share = np.mean(rest > _LINE, axis=1 - axis)
+    spread = np.median(np.abs(share - np.median(share)))
+    lines = (share > 0.3) & (share > np.median(share) + 8 * spread)
+    # Lines are few and thin: a texture that stands out everywhere is no artifact.
+    return lines if lines.mean() < 0.1 else np.zeros_like(lines)
+
+
+def _interpolate(unit: np.ndarray, lines: np.ndarray, axis: int) -> np.ndarray:
+    from scipy.interpolate import interp1d
+
+    # One pixel on both sides goes too: lines have soft edges.
+    good = np.flatnonzero(~np.convolve(lines, np.ones(3), mode="same").astype(bool))
+    values = np.take(unit, good, axis=axis)
+    return interp1d(good, values, axis=axis, bounds_error=False, fill_value="extrapolate")(np.arange(len(lines)))
+
+
+_SIZE = re.compile(r"\b(\d{1,5})\s*(?:x|×|by)\s*(\d{1,5})\b", re.IGNORECASE)
+_FACTORS = (
+    (
+        re.compile(
+            r"\b(?:x|×)\s?([2-8])\b|\b([2-8])\s?(?:x|×|times|-?fold)(?!\w)|\bfactor (?:of )?([2-8])\b", re.IGNORECASE
+        ),
+        0,
+    ),
+    (re.compile(r"\b(?:a|one)[- ]third\b|\b0?\.33\b|\bthree(?:fold| times)\b|\btriple\b", re.IGNORECASE), 3),
+    (re.compile(r"\b(?:a|one)[- ](?:quarter|fourth)\b|\b0?\.25\b|\bfour(?:fold| times)\b", re.IGNORECASE), 4),
+)
+_MAX_SIDE = 4096  # pixels: an instruction is data, and must not fill the memory
+
+
+def upscaled_size(instruction: str, height: int, width: int) -> tuple[int, int]:
+    """Height and width that an instruction asks for: named in pixels, or by a factor; twice the input's otherwise.
+
+    >>> upscaled_size("Bring it back to 376 x 288 pixels.", height=144, width=188)
+    (288, 376)
+    >>> upscaled_size("It was reduced to a third of its width and height.", height=74, width=74)
+    (222, 222)
+    """
+    named = _SIZE.search(instruction)
+    if named is not None:
+        size = int(named[2]), int(named[1])
+    else:
+        factor = next(
+            (_factor(found, fixed) for pattern, fixed in _FACTORS if (found := pattern.search(instruction))), 2
+        )
+        size = height * factor, width * factor
+    return max(1, min(size[0], _MAX_SIDE)), max(1, min(size[1], _MAX_SIDE))
+
+
+def _factor(found: "re.Match[str]", fixed: int) -> int:
+    return fixed or int(next(filter(None, found.groups())))
 
 
 def _upscale(pixels: np.ndarray, instruction: str) -> np.ndarray:
-    """Bicubic upscaling by the factor that the instruction names, 2 where it names none."""
+    """Bicubic interpolation to the size that the instruction asks for."""
     from skimage.transform import resize
 
-    factor = next((value for pattern, value in _FACTORS if re.search(pattern, instruction, re.IGNORECASE)), 2)
-    size = (pixels.shape[0] * factor, pixels.shape[1] * factor)
-    return np.uint8(np.clip(resize(pixels / 255, size, order=3), 0, 1) * 255 + 0.5)
+    return _to_uint8(resize(pixels / 255, upscaled_size(instruction, *pixels.shape[:2]), order=3))
 
 
 def _stretch(pixels: np.ndarray, instruction: str) -> np.ndarray:
-    """Percentile stretch: levels between the 1st and the 99th percentile are spread over the whole range."""
+    """Percentile stretch: the levels between the 1st and the 99th percentile are spread over the whole range."""
     from skimage.exposure import rescale_intensity
 
     low, high = np.percentile(pixels, (1, 99))
-    return rescale_intensity(pixels, in_range=(low, max(high, low + 1)), out_range=(0, 255)).astype(np.uint8)
+    levels = rescale_intensity(pixels / 255, in_range=(low / 255, max(high, low + 1) / 255), out_range=(0, 1))
+    return _to_uint8(levels)
 
 
-def _recolour(pixels: np.ndarray, instruction: str) -> np.ndarray:
-    """Tint: the picture's brightness in one warm hue, which knows nothing of the wanted style."""
+def _tint(pixels: np.ndarray, instruction: str) -> np.ndarray:
+    """The picture's brightness in one warm hue, which knows nothing of the style that is wanted."""
     from skimage.color import rgb2gray
 
-    return np.uint8(rgb2gray(pixels)[..., None] * np.array([255, 170, 60]))
+    return _to_uint8(rgb2gray(pixels)[..., None] * np.array([1.0, 0.67, 0.24]))
 
 
 def _annotate(pixels: np.ndarray, instruction: str) -> np.ndarray:
-    """Yellow outline of the largest bright region (Otsu's threshold)."""
+    """A yellow outline of the largest bright region (Otsu's threshold); no label."""
     from skimage.filters import threshold_otsu
     from skimage.measure import label
-    from skimage.morphology import dilation
-    from skimage.morphology import disk
     from skimage.segmentation import find_boundaries
 
     grey = pixels.mean(axis=2)
@@ -88,48 +161,82 @@ def _annotate(pixels: np.ndarray, instruction: str) -> np.ndarray:
     regions = label(grey > threshold_otsu(grey))
     sizes = np.bincount(regions.ravel())
     sizes[0] = 0
-    outline = dilation(find_boundaries(regions == sizes.argmax()), disk(1))
     marked = pixels.copy()
-    marked[outline] = (255, 255, 0)
+    marked[find_boundaries(regions == sizes.argmax(), mode="thick")] = (255, 255, 0)
     return marked
 
 
-_MAX_HOLE = 0.25  # of the picture: a black surround is no hole
+_HOLE = (0.002, 0.25)  # share of the picture that a hole covers: neither a speck nor a black surround
+_HOLE_SIDE = 96  # pixels: larger holes are filled at a lower resolution, since the equations grow with their area
 
 
 def _inpaint(pixels: np.ndarray, instruction: str) -> np.ndarray:
-    """Biharmonic inpainting of flat black or white boxes that don't touch the border; else the input."""
+    """Biharmonic inpainting of the largest black or white box or ellipse; the input where there is none."""
+    hole = _hole(pixels)
+    if hole is None:
+        return pixels
+    return _fill(pixels, hole)
+
+
+def _hole(pixels: np.ndarray) -> np.ndarray | None:
+    """The largest evenly black or white region that is shaped like a drawn mask: a box, or a convex blob.
+
+    Returns:
+        A boolean H x W mask, or None.
+    """
     from skimage.measure import label
     from skimage.measure import regionprops
-    from skimage.restoration import inpaint_biharmonic
+    from skimage.morphology import dilation
+    from skimage.morphology import disk
+    from skimage.morphology import opening
 
-    flat = np.all(pixels == 0, axis=2) | np.all(pixels == 255, axis=2)
-    holes = np.zeros(flat.shape, dtype=bool)
-    for region in regionprops(label(flat)):
-        top, left, bottom, right = region.bbox
-        inside = top > 0 and left > 0 and bottom < flat.shape[0] and right < flat.shape[1]
-        if inside and region.extent > 0.95 and 64 <= region.area <= _MAX_HOLE * flat.size:
-            holes[region.slice] |= region.image
-    if not holes.any():
-        return pixels
-    filled = inpaint_biharmonic(pixels / 255, holes, split_into_regions=True, channel_axis=-1)
-    return np.uint8(np.clip(filled, 0, 1) * 255 + 0.5)
+    best: tuple[float, np.ndarray] | None = None
+    for value in (0, 255):
+        flat = np.all(pixels == value, axis=2)
+        # Opening cuts a mask free of dark anatomy that it touches by a few pixels; what it took of the mask comes back.
+        regions = label(opening(flat, disk(2)))
+        for region in regionprops(regions):
+            share = region.area / flat.size
+            drawn = region.extent > 0.9 or region.solidity > 0.93
+            if _HOLE[0] <= share <= _HOLE[1] and drawn and (best is None or share > best[0]):
+                best = (share, dilation(regions == region.label, disk(2)) & flat)
+    return None if best is None else best[1]
+
+
+def _fill(pixels: np.ndarray, hole: np.ndarray) -> np.ndarray:
+    from skimage.restoration import inpaint_biharmonic
+    from skimage.transform import resize
+
+    rows, columns = np.flatnonzero(hole.any(axis=1)), np.flatnonzero(hole.any(axis=0))
+    # The equations look two pixels far; a margin of 16 leaves the reduced picture enough of them.
+    top, bottom = max(rows[0] - 16, 0), rows[-1] + 17
+    left, right = max(columns[0] - 16, 0), columns[-1] + 17
+    around, inside = pixels[top:bottom, left:right] / 255, hole[top:bottom, left:right]
+    shrink = min(1.0, _HOLE_SIDE / max(np.ptp(rows), np.ptp(columns)))
+    small = tuple(max(1, round(side * shrink)) for side in inside.shape)
+    # A reduced pixel that saw any of the hole is unknown: black must not seep into the known ones.
+    unknown = resize(inside.astype(float), small, order=1, anti_aliasing=shrink < 1) > 1e-6
+    known = resize(around, small, order=1, anti_aliasing=shrink < 1)
+    filled = resize(inpaint_biharmonic(known, unknown, channel_axis=-1), inside.shape, order=1)
+    result = pixels.copy()
+    result[top:bottom, left:right][inside] = _to_uint8(filled)[inside]
+    return result
 
 
 def _keep(pixels: np.ndarray, instruction: str) -> np.ndarray:
-    """No classical method does this task: the input as it is."""
+    """No classical method does this task without a segmentation or a volume: the input as it is."""
     return pixels
 
 
 METHODS: Mapping[str, tuple[str, Method]] = {
-    "noise-reconstruction": ("median or non-local means", _denoise),
-    "artifact-removal": ("total variation (Chambolle)", _artifact),
+    "noise-reconstruction": ("median 3x3, or non-local means", _denoise),
+    "artifact-removal": ("interpolation over outlying lines, or total variation (Chambolle)", _remove_artifact),
     "resolution-editing": ("bicubic upscaling", _upscale),
     "contrast-enhancement": ("percentile stretch", _stretch),
-    "style-transfer": ("warm tint", _recolour),
+    "style-transfer": ("warm tint", _tint),
     "anatomical-annotation": ("Otsu outline", _annotate),
-    "organic-removal": ("biharmonic inpainting of flat boxes", _inpaint),
-    "organic-reconstruction": ("biharmonic inpainting of flat boxes", _inpaint),
+    "organic-removal": ("none: input kept", _keep),
+    "organic-reconstruction": ("biharmonic inpainting of a drawn mask", _inpaint),
     "instruction-editing": ("none: input kept", _keep),
     "3d-to-2d-projection": ("none: input kept", _keep),
     "2d-to-3d-reconstruction": ("none: input kept", _keep),
@@ -141,15 +248,15 @@ class Classical:
     """Image tasks by a classical method; see the module."""
 
     name = "classical"
-    track = "baseline"
-    definition: Mapping[str, Any] = {"revision": 1, "methods": {task: name for task, (name, _) in METHODS.items()}}
+    track = TRACK
+    definition: Mapping[str, Any] = {"revision": 2, "methods": {task: name for task, (name, _) in METHODS.items()}}
 
     def __init__(self, config: str) -> None:
         self.gives = GIVES[config]
 
     def respond(self, record: Record) -> Response:
         """Answer one record."""
-        text = (record.choices[0] if record.choices else "") if "text" in self.gives else None
+        text = first_option(record) if "text" in self.gives else None
         if "image" not in self.gives:
             return Response(text)
         name, method = METHODS[record.task]
