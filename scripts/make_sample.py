@@ -73,8 +73,11 @@ def _parquet(rows: list[dict[str, Any]], config: str) -> bytes:
     in_order = [{name: row[name] for name in features} for row in rows]
     table = Dataset.from_list(in_order, features=features).data.table
     sink = pa.BufferOutputStream()
-    # A dictionary large enough for all images: a picture that several records share is stored once.
-    pq.write_table(table.combine_chunks(), sink, compression="zstd", dictionary_pagesize_limit=1 << 25)
+    # A dictionary large enough for all images of a row group: a picture that records share is stored once there.
+    # Several row groups, since they are what `num_proc` and streaming share out.
+    pq.write_table(
+        table.combine_chunks(), sink, compression="zstd", dictionary_pagesize_limit=1 << 25, row_group_size=16
+    )
     return sink.getvalue().to_pybytes()
 
 
