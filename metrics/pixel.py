@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from . import locality
 from . import lpips_model
 from . import ssim
 from . import weights
@@ -112,7 +113,8 @@ class PixelTier:
         name: `pixel`.
         protocol: as given.
         specs: the metrics.
-        columns: all floats that a row may hold: the metrics, `mse` (0-255 levels squared) and the images' sizes.
+        columns: all floats that a row may hold: the metrics, `mse` (0-255 levels squared), the images' sizes and, where
+            inputs are given, the diagnostics of `locality`.
     """
 
     name = "pixel"
@@ -130,7 +132,7 @@ class PixelTier:
         self.protocol = protocol
         self.metrics = tuple(metrics)
         self.lpips_net = lpips_net
-        self.columns = (*(spec.name for spec in self.specs), "mse", *_SIZES)
+        self.columns = (*(spec.name for spec in self.specs), "mse", *_SIZES, *locality.COLUMNS)
         self._given_weights = None if lpips_weights is None else Path(lpips_weights)
         if self._given_weights is not None and not self._given_weights.is_file():
             raise FileNotFoundError(
@@ -188,6 +190,7 @@ class PixelTier:
             "protocol": self.protocol,
             "size": "lanczos",
             "metrics": {metric: known[metric] for metric in self.metrics},
+            "locality": locality.DEFINITION,
         }
 
     @property
@@ -210,7 +213,11 @@ class PixelTier:
     # --- scoring ----------------------------------------------------------------------------------------------------
 
     def score(
-        self, predictions: Sequence[Any], references: Sequence[Any], windows: Sequence[Any] | None = None
+        self,
+        predictions: Sequence[Any],
+        references: Sequence[Any],
+        windows: Sequence[Any] | None = None,
+        inputs: Sequence[Any] | None = None,
     ) -> list[Row]:
         """Score pairs.
 
@@ -219,16 +226,18 @@ class PixelTier:
                 float arrays in [0, 1], tensors [(channels,) height, width]; None is a missing output.
             references: reference images, likewise.
             windows: None, or for each pair None or the grey levels (black, white) that deep images are shown with.
+            inputs: None, or for each pair None or the image that was to be edited, likewise; of several the first. It
+                moves no score: it gives the diagnostics of `medgen_metrics.locality` and the flag `no_op`.
 
         Returns:
-            One row a pair: the metrics, `mse`, sizes in pixels; flags `resized`, `aspect_changed`, `identical`,
-            `several_images`, `lpips_reduced`.
+            One row a pair: the metrics, `mse`, sizes in pixels, diagnostics; flags `resized`, `aspect_changed`,
+            `identical`, `several_images`, `lpips_reduced`, `no_op` (the output holds the input's pixels).
 
         Raises:
             TypeError: a value that is no image, with its position.
             ValueError: unequal lengths, floats outside [0, 1], an impossible window.
         """
-        samples = sources(predictions, references, windows)
+        samples = sources(predictions, references, windows, inputs)
         batches = self._batches()
         drafted = []
         for position, item in enumerate(drafts(self._plan, samples)):

@@ -23,6 +23,7 @@ from .failures import Unscored
 from .images import Picture
 from .images import check_type
 from .images import read
+from .locality import locality
 from .pairs import Pair
 from .pairs import check_window
 from .pairs import pair
@@ -82,6 +83,7 @@ class Source(NamedTuple):
     reference: Any
     window: tuple[float, float] | None
     position: int
+    edited: Any = None  # the record's input image
 
 
 # --- one pair -------------------------------------------------------------------------------------------------------
@@ -102,13 +104,17 @@ def draft(plan: Plan, source: Source) -> Draft:
     """Read a pair and compute all that is computed pair by pair."""
     result = Draft()
     try:
-        _compare(plan, _read(source, result), result)
+        candidate, reference = _read(source, result)
+        images = pair(candidate, reference, source.window)
+        _compare(plan, images, result)
+        if source.edited is not None:
+            _against_input(plan, source, candidate, reference, images, result)
     except Unscored as failure:
         result.failure = failure
     return result
 
 
-def _read(source: Source, result: Draft) -> Pair:
+def _read(source: Source, result: Draft) -> tuple[Picture, Picture]:
     # The candidate first: whether there is an output does not depend on the reference.
     candidate = _picture(source.candidate, f"predictions[{source.position}]")
     result.values.update(candidate_width=float(candidate.size[0]), candidate_height=float(candidate.size[1]))
@@ -119,7 +125,34 @@ def _read(source: Source, result: Draft) -> Pair:
     except Unscored as error:
         raise Unscored("reference_missing", str(error)) from error
     result.values.update(reference_width=float(reference.size[0]), reference_height=float(reference.size[1]))
-    return pair(candidate, reference, source.window)
+    return candidate, reference
+
+
+def _against_input(
+    plan: Plan, source: Source, candidate: Picture, reference: Picture, images: Pair, result: Draft
+) -> None:
+    try:
+        edited = _picture(source.edited, f"inputs[{source.position}]")
+        before = pair(edited, reference, source.window).candidate
+    except Unscored:
+        return  # the scores don't depend on the input: only its diagnostics don't apply
+    result.values.update(input_width=float(edited.size[0]), input_height=float(edited.size[1]))
+    if is_same(candidate, edited):
+        result.flags.append("no_op")
+    result.values.update(locality(images.candidate, images.reference, before))
+    ends = [psnr(result.values["mse"]), psnr(mean_squared_error(before, images.reference))]
+    after, start = (IDENTICAL_PSNR if end is None and plan.is_paper else end for end in ends)
+    if after is not None and start is not None:
+        result.values["psnr_gain"] = after - start
+
+
+def is_same(first: Picture, second: Picture) -> bool:
+    """Whether two images hold the same pixels at the same depth, whatever the files' encoding."""
+    if first.size != second.size or first.depth != second.depth:
+        return False
+    if first.image is not None and second.image is not None:
+        return ImageChops.difference(first.image, second.image).getbbox() is None
+    return first.levels is not None and second.levels is not None and np.array_equal(first.levels, second.levels)
 
 
 def _picture(source: Any, where: str) -> Picture:
@@ -186,7 +219,12 @@ def _resized(image: Image.Image, size: tuple[int, int], filter_: Image.Resamplin
 # --- many pairs -----------------------------------------------------------------------------------------------------
 
 
-def sources(predictions: Sequence[Any], references: Sequence[Any], windows: Sequence[Any] | None) -> list[Source]:
+def sources(
+    predictions: Sequence[Any],
+    references: Sequence[Any],
+    windows: Sequence[Any] | None,
+    inputs: Sequence[Any] | None = None,
+) -> list[Source]:
     """Check all inputs before any is read.
 
     Raises:
@@ -194,15 +232,18 @@ def sources(predictions: Sequence[Any], references: Sequence[Any], windows: Sequ
         ValueError: unequal lengths, an impossible window.
     """
     windows = [None] * len(predictions) if windows is None else windows
-    if not len(predictions) == len(references) == len(windows):
+    inputs = [None] * len(predictions) if inputs is None else inputs
+    if not len(predictions) == len(references) == len(windows) == len(inputs):
         got = f"{len(predictions)} predictions, {len(references)} references, {len(windows)} windows"
-        raise ValueError(f"expected as many of each; got {got}")
+        raise ValueError(f"expected as many of each; got {got}, {len(inputs)} inputs")
     samples = [
-        Source(*sample, index) for index, sample in enumerate(zip(predictions, references, windows, strict=True))
+        Source(*sample[:3], index, sample[3])
+        for index, sample in enumerate(zip(predictions, references, windows, inputs, strict=True))
     ]
     for sample in samples:
         check_type(sample.candidate, f"predictions[{sample.position}]")
         check_type(sample.reference, f"references[{sample.position}]")
+        check_type(sample.edited, f"inputs[{sample.position}]")
         check_window(sample.window, f"windows[{sample.position}]")
     return samples
 
@@ -240,6 +281,7 @@ def _settled(source: Source) -> Source:
     return source._replace(
         candidate=_if_pil(source.candidate, f"predictions[{source.position}]"),
         reference=_if_pil(source.reference, f"references[{source.position}]"),
+        edited=_if_pil(source.edited, f"inputs[{source.position}]"),
     )
 
 

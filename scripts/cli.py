@@ -60,6 +60,13 @@ class TableFormat(str, Enum):
     json = "json"
 
 
+class As(str, Enum):
+    """What a table's cells hold."""
+
+    means = "means"
+    pass_rates = "pass-rates"
+
+
 class By(str, Enum):
     """What a table's rows are grouped by."""
 
@@ -140,6 +147,9 @@ def score(
         str | None, typer.Option(help="BERTScore encoder (Hub id or folder); default PubMedBERT, the paper's.")
     ] = None,
     text_layers: Annotated[int | None, typer.Option(help="Layer of --text-model that is compared.")] = None,
+    text_baseline: Annotated[
+        Path | None, typer.Option(help="bert-score's baseline file of the encoder: standard adds rescaled values.")
+    ] = None,
     image_root: Annotated[
         list[Path] | None, typer.Option(help="A folder that prediction images may lie in; repeatable.")
     ] = None,
@@ -164,6 +174,7 @@ def score(
         lpips_weights=lpips_weights,
         text_model=text_model,
         text_layers=text_layers,
+        text_baseline=text_baseline,
         image_roots=tuple(image_root or ()),
         offline=offline,
     )
@@ -181,12 +192,24 @@ def table(
     intervals: Annotated[
         bool, typer.Option("--intervals", help="Bootstrap 95 % intervals that resample groups of records.")
     ] = False,
+    kind: Annotated[As, typer.Option("--as", help="Means, or shares of outputs that reach a mark.")] = As.means,
+    thresholds: Annotated[
+        Path | None, typer.Option(help="YAML with other marks for --as pass-rates (tables/thresholds.yaml shows how).")
+    ] = None,
 ) -> None:
     """Print the paper's table from result files."""
     from .table import table as verb
+    from .tables.passes import load_marks
     from .tables.show import Show
 
-    show = Show(by=by.value if by else None, illustrative=illustrative, intervals=intervals)
+    if thresholds is not None and kind is not As.pass_rates:
+        raise UsageError("--thresholds: expected only with --as pass-rates, got --as means; add --as pass-rates")
+    show = Show(
+        by=by.value if by else None,
+        illustrative=illustrative,
+        intervals=intervals,
+        marks=load_marks(thresholds) if kind is As.pass_rates else None,
+    )
     verb(results, format=format.value, show=show)
 
 

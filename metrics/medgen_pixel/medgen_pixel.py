@@ -22,6 +22,8 @@ Args:
         float arrays in [0, 1], CHW tensors; None is a missing output.
     references: reference images, likewise.
     windows: optional; for each sample None or the two grey levels shown as black and white, for deep images.
+    inputs: optional; for each sample None or the image that was to be edited. Outputs that hold its pixels are counted
+        under the flag "no_op"; no score depends on it.
     ids: optional; a name a sample. Samples of one name count once.
 Options, when the module is loaded, or in compute together with predictions:
     protocol: "paper" (default) or "standard".

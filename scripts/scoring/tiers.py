@@ -19,6 +19,9 @@ from ..records import Record
 
 Sample = tuple[Record, Prediction | None]
 
+RESOLUTION_TASK = "resolution-editing"
+UNRESIZED = "unresized_resolution"  # flag of an output of that task that is left at the input's size
+
 
 @dataclass(frozen=True, slots=True)
 class TierOptions:
@@ -31,6 +34,7 @@ class TierOptions:
     lpips_weights: Path | None = None
     text_model: str | None = None
     text_layers: int | None = None
+    text_baseline: Path | None = None
 
 
 class Scorer(Protocol):
@@ -85,7 +89,7 @@ def text_digests(sample: Sample) -> tuple[str, str]:
 
 
 def image_digests(sample: Sample) -> tuple[str, str]:
-    """SHA-256 of the candidate's and the reference's image bytes; a reason where there is no candidate."""
+    """SHA-256 of the candidate's image bytes, or a reason where there are none; of the reference's with the input's."""
     record, prediction = sample
     candidate = _image_reason(prediction)
     if prediction is not None and prediction.image is not None:
@@ -93,7 +97,7 @@ def image_digests(sample: Sample) -> tuple[str, str]:
             candidate = hashlib.sha256(prediction.image.read_bytes()).hexdigest()
         except OSError as error:
             candidate = f"unreadable: {error.strerror}"
-    return candidate, record.output_images[0].digest if record.output_images else ""
+    return candidate, digest([picture.digest for picture in (*record.output_images[:1], *record.input_images[:1])])
 
 
 def _text_reason(prediction: Prediction | None) -> str:
@@ -114,6 +118,17 @@ def _name_failures(rows: Sequence[Row], reasons: Sequence[str]) -> list[Row]:
         )
         for row, said in zip(rows, reasons, strict=True)
     ]
+
+
+def _flag_unresized(row: Row, task: str) -> Row:
+    """Names the failure to change the resolution: scored all the same, since the size step does the system's work."""
+    if task != RESOLUTION_TASK or not {"candidate_width", "input_width", "reference_width"} <= row.values.keys():
+        return row
+    sides = ("candidate", "input", "reference")
+    candidate, source, reference = ((row.values[f"{side}_width"], row.values[f"{side}_height"]) for side in sides)
+    if candidate != source or source == reference:
+        return row
+    return Row(row.values, row.reasons, (*row.flags, UNRESIZED))
 
 
 class PixelWork:
@@ -146,8 +161,10 @@ class PixelWork:
         rows = self.scorer.score(
             [prediction.image if prediction is not None else None for _, prediction in samples],
             [record.output_images[0].data if record.output_images else None for record, _ in samples],
+            inputs=[record.input_images[0].data if record.input_images else None for record, _ in samples],
         )
-        return _name_failures(rows, [_image_reason(prediction) for _, prediction in samples])
+        rows = _name_failures(rows, [_image_reason(prediction) for _, prediction in samples])
+        return [_flag_unresized(row, record.task) for row, (record, _) in zip(rows, samples, strict=True)]
 
 
 class TextWork:
@@ -162,14 +179,11 @@ class TextWork:
             protocol=options.protocol,
             model=options.text_model,
             num_layers=options.text_layers,
+            baseline_path=options.text_baseline,
             device=options.device,
             offline=options.offline,
         )
-        self.options = {
-            "protocol": options.protocol,
-            "metrics": ["bleu", "bertscore", "em"],
-            "model": options.text_model,
-        }
+        self.options = self.scorer.options
 
     def cost(self, answer: str | None, prediction: Prediction | None) -> int:
         """Length in characters: an encoder pads a batch to its longest text."""

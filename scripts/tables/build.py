@@ -39,7 +39,7 @@ def build(results: Sequence[tuple[Path, ResultFile]], show: Show | None = None) 
     for config in CONFIGS:
         for path, file in results:
             if config in file.configs:
-                entry = Entry(path, file, config)
+                entry = Entry(path, file, config, show)
                 parts[config, file.edition, file.protocol, entry.result.subset.digest].append(entry)
     if not parts:
         raise UsageError(

@@ -1,5 +1,6 @@
 """The table's columns: heads and order as in the paper, and how a metric's specs are had again without its weights."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -60,9 +61,20 @@ class Column:
         return f"{value * 100 if self.unit == '%' else value:.2f}"
 
 
-def split_name(metric: str) -> tuple[str, str]:
-    """A metric's base name and the stand-in model it runs on: `lpips[squeeze]` -> (`lpips`, `squeeze`)."""
-    base, _, variant = metric.partition("[")
+def split_mark(name: str) -> tuple[str, str]:
+    """A column's metric and, of a pass rate, its mark: `ssim>=0.7` -> (`ssim`, `>=0.7`)."""
+    metric, sign, limit = re.match(r"(.*?)(?:([<>]=)(.*))?$", name).groups("")  # type: ignore[union-attr]  # fits all
+    return metric, sign + limit
+
+
+def metric_of(name: str) -> str:
+    """The metric that a column is about."""
+    return split_mark(name)[0]
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """A column's metric without, and the stand-in model it runs on: `lpips[squeeze]` -> (`lpips`, `squeeze`)."""
+    base, _, variant = metric_of(name).partition("[")
     return base, variant.removesuffix("]")
 
 
@@ -71,16 +83,21 @@ def head(metric: str) -> str:
 
     >>> head("bertscore"), head("bertscore[all-MiniLM-L6-v2]"), head("lpips[squeeze]")
     ('PBScore', 'BERTScore[all-MiniLM-L6-v2]', 'LPIPS[squeeze]')
+    >>> head("ssim>=0.7")
+    'SSIM≥0.7'
     """
     base, variant = split_name(metric)
+    mark = split_mark(metric)[1].replace(">=", "≥").replace("<=", "≤")
     if not variant:
-        return HEADS.get(base, base)
-    return f"{VARIANT_HEADS.get(base, HEADS.get(base, base))}[{variant}]"
+        return HEADS.get(base, base) + mark
+    return f"{VARIANT_HEADS.get(base, HEADS.get(base, base))}[{variant}]{mark}"
 
 
 def unit(spec: MetricSpec) -> str:
     """How a metric is printed: a range that ends at 1 as percentages, LPIPS too (its range is open), as the paper."""
     base, _ = split_name(spec.name)
+    if spec.is_rate:
+        return "%"
     return UNITS.get(base, "%" if spec.high == 1.0 or base == "lpips" else "")
 
 

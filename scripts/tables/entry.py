@@ -10,15 +10,19 @@ from medgen_metrics.rows import Row
 from ..result_file import ConfigResult
 from ..result_file import ResultFile
 from . import columns
+from .show import Show
+from .views import View
+from .views import view
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One system's result in one config."""
+    """One system's result in one config, under the table's options."""
 
     path: Path
     file: ResultFile
     config: str
+    show: Show
 
     @property
     def result(self) -> ConfigResult:
@@ -26,28 +30,40 @@ class Entry:
         return self.file.configs[self.config]  # type: ignore[index]
 
     @cached_property
-    def specs(self) -> dict[str, tuple[str, MetricSpec]]:
-        """Metric -> its tier and spec."""
+    def views(self) -> dict[str, View]:
+        """Tier -> its columns."""
         return {
-            name: (tier, spec)
+            tier: view(columns.tier_specs(self.path, tier, content.options), self.file.protocol, self.show)
             for tier, content in self.result.tiers.items()
-            for name, spec in columns.tier_specs(self.path, tier, content.options).items()
         }
 
     @cached_property
+    def specs(self) -> dict[str, tuple[str, MetricSpec]]:
+        """Column -> its tier and spec."""
+        return {name: (tier, spec) for tier, seen in self.views.items() for name, spec in seen.specs.items()}
+
+    @cached_property
     def valued(self) -> dict[str, set[str]]:
-        """Metric -> ids of the records that have a value: scored, or a failure whose value is defined (EM: wrong)."""
-        found = {}
-        for metric, (tier, spec) in self.specs.items():
-            values = self.result.rows.tiers[tier].values.get(spec.column or metric, [])
-            found[metric] = {id for id, value in zip(self.result.rows.id, values, strict=False) if value is not None}
+        """Column -> ids of the records that have a value: scored, or a failure whose value is defined (EM: wrong)."""
+        found: dict[str, set[str]] = {}
+        ids = self.result.rows.id
+        for tier, seen in self.views.items():
+            rows = self.rows(tier) if seen.convert is not None else []
+            stored = self.result.rows.tiers[tier].values
+            for name, spec in seen.specs.items():
+                column = spec.column or name
+                values = [row.values.get(column) for row in rows] if rows else stored.get(column, [])
+                found[name] = {id for id, value in zip(ids, values, strict=False) if value is not None}
         return found
 
-    def reasons(self, metric: str) -> set[str]:
-        """Why records are unscored."""
-        tier, _ = self.specs[metric]
-        return {reason for reason, indices in self.result.rows.tiers[tier].reasons.get(metric, {}).items() if indices}
+    def reasons(self, name: str) -> set[str]:
+        """Why records are unscored in a column's metric."""
+        tier, _ = self.specs[name]
+        by_reason = self.result.rows.tiers[tier].reasons.get(columns.metric_of(name), {})
+        return {reason for reason, indices in by_reason.items() if indices}
 
     def rows(self, tier: str) -> list[Row]:
-        """A tier's rows, one a record."""
-        return self.result.rows.unpack(tier)
+        """A tier's rows in the view's columns, one a record."""
+        rows = self.result.rows.unpack(tier)
+        convert = self.views[tier].convert
+        return rows if convert is None else [convert(row) for row in rows]

@@ -19,6 +19,8 @@ from .show import Show
 
 # Flags that a reader needs in other words than their own.
 FLAGS = {
+    "no_op": "output identical to the input",
+    "unresized_resolution": "resolution left at the input's size; in protocol standard it fails every pass rate",
     "resized": "output not of the reference's size, resized to it before the pixel metrics",
     "aspect_changed": "output's aspect ratio differs from the reference's",
     "identical": "output identical to the reference",
@@ -41,6 +43,7 @@ def table_notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]], show: Sho
     return (
         *_common(table, show),
         *_unscored(table),
+        *_marks(table, tiers, show),
         *_bounds(table),
         *_unsettled(table, show),
         *_intervals(table),
@@ -146,6 +149,32 @@ def _unscored(table: Table) -> Iterable[str]:
             systems.append(f"{line.system} ({ledger})")
     if systems:
         yield f"Unscored records: {'; '.join(systems)}."
+
+
+def _marks(table: Table, tiers: Mapping[str, Mapping[str, Tier]], show: Show) -> Iterable[str]:
+    """Of pass rates: whose the marks are, which outputs failed without a score, which metrics have no mark."""
+    if show.marks is None:
+        return
+    shown = {column.metric for column in table.columns}
+    sets = [
+        f"{name}: {', '.join(heads)}"
+        for name, marks in show.marks.sets.items()
+        if (heads := [columns.head(mark.name) for mark in marks if mark.name in shown])
+    ]
+    yield f"Pass rates at or beyond the mark ({'; '.join(sets)}); a system's failure fails."
+    failed = []
+    for line in _whole(table):
+        counts = [cell.extras["failed"] for cell in line.cells if cell is not None and "failed" in cell.extras]
+        if counts:
+            told = ", ".join(f"{reason} {count:,}" for reason, count in counts[0].items())
+            failed.append(f"{line.system} ({told})")
+    if failed:
+        yield f"Failed without regard to a score: {'; '.join(failed)}."
+    marked = {mark.metric for mark in show.marks.marks}
+    metrics = dict.fromkeys(name for scored in tiers.values() for tier in scored.values() for name in tier.metrics)
+    unmarked = [columns.head(name) for name in metrics if name not in marked]
+    if unmarked:
+        yield f"No mark is set for {', '.join(unmarked)} (--thresholds FILE sets some)."
 
 
 def _bounds(table: Table) -> Iterable[str]:

@@ -30,6 +30,8 @@ ESCAPES = {
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
     "·": r"$\cdot$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
     "–": r"\textendash{}",
     "`": r"\textasciigrave{}",
     "…": r"\ldots{}",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ..errors import UsageError
+from .passes import Marks
 
 GROUPINGS = ("task", "modality", "subtask")
 
@@ -15,6 +16,7 @@ class Show:
         by: None for a line a system, or one of `GROUPINGS`: a line a group, then micro and macro means.
         illustrative: marks, and with `intervals` intervals, on the sample edition too.
         intervals: bootstrap intervals beside the means.
+        marks: pass rates at these marks; None: means.
 
     Raises:
         UsageError: an unknown grouping.
@@ -23,6 +25,7 @@ class Show:
     by: str | None = None
     illustrative: bool = False
     intervals: bool = False
+    marks: Marks | None = None
 
     def __post_init__(self) -> None:
         if self.by is not None and self.by not in GROUPINGS:

@@ -1,0 +1,76 @@
+"""Where an edit took place: scores of the changed and of the kept region apart, and the gain over doing nothing.
+
+Scores over the whole image favour systems that do nothing, since most of a medical image is background that no edit
+touches. These figures are diagnostics of this project, not of the published evaluator.
+
+The changed region is where reference and input differ by more than `THRESHOLD` grey levels in any channel, dilated to
+`SIDE` x `SIDE` squares; the kept region is the rest. An input of another size is resized to the reference's first.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from PIL import Image
+from PIL import ImageChops
+
+from .rows import MetricSpec
+
+THRESHOLD = 10  # grey levels of 255: above what lossy encoding changes, below any visible edit
+SIDE = 7  # pixels: SSIM's window, which is how far an edit reaches into its surroundings there
+
+DEFINITION = {"threshold": THRESHOLD, "side": SIDE}
+
+SPECS = (
+    MetricSpec("changed_share", 0.0, 1.0),
+    MetricSpec("changed_mae", 0.0, 255.0, higher_is_better=False),
+    MetricSpec("changed_gain", None, 1.0),
+    MetricSpec("kept_mae", 0.0, 255.0, higher_is_better=False),
+    MetricSpec("psnr_gain", None, None),
+)
+"""How the diagnostics are ranged: the changed region's share of the image; the mean absolute error, in grey levels of
+255, of the changed and of the kept region; how much of the input's error in the changed region is gone (0 of a copy of
+the input, 1 of the reference, negative where the error grew); the PSNR over the input's, in dB."""
+
+COLUMNS = (*(spec.name for spec in SPECS), "input_width", "input_height")
+"""All floats that a row may hold for these."""
+
+
+def changed_region(reference: Image.Image, source: Image.Image) -> Image.Image:
+    """The changed region of two 8-bit RGB images of one size: mode L, 255 where changed, else 0."""
+    from scipy.ndimage import maximum_filter
+
+    red, green, blue = ImageChops.difference(reference, source).split()
+    largest = np.asarray(ImageChops.lighter(ImageChops.lighter(red, green), blue))
+    is_over = (largest > THRESHOLD).view(np.uint8)
+    return Image.fromarray(maximum_filter(is_over, SIDE, mode="constant") * np.uint8(255))
+
+
+def locality(candidate: Image.Image, reference: Image.Image, source: Image.Image) -> dict[str, float]:
+    """The diagnostics of one edit, without `psnr_gain`.
+
+    Args:
+        candidate: the system's image, 8-bit RGB.
+        reference: the record's image, 8-bit RGB, of the same size.
+        source: the image that was to be edited, 8-bit RGB, of the same size.
+
+    Returns:
+        `changed_share`; `changed_mae` and `changed_gain` unless nothing changes; `kept_mae` unless everything does.
+    """
+    changed = changed_region(reference, source)
+    error = ImageChops.difference(candidate, reference)
+    inside = _error(error.histogram(changed))
+    whole = _error(error.histogram())
+    outside = (whole[0] - inside[0], whole[1] - inside[1])
+    found = {"changed_share": inside[1] / whole[1]}
+    if inside[1]:
+        before = _error(ImageChops.difference(source, reference).histogram(changed))
+        found["changed_mae"] = inside[0] / inside[1]
+        found["changed_gain"] = 1 - inside[0] / before[0]
+    if outside[1]:
+        found["kept_mae"] = outside[0] / outside[1]
+    return found
+
+
+def _error(counts: Sequence[int]) -> tuple[int, int]:
+    """Sum of the errors in a histogram of three channels, and how many there are; exact, in integers."""
+    return sum(index % 256 * count for index, count in enumerate(counts)), sum(counts)

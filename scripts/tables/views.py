@@ -1,0 +1,38 @@
+"""What stands in a table's columns: means of the metrics, or figures derived from their rows."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from medgen_metrics.rows import MetricSpec
+from medgen_metrics.rows import Row
+
+from .passes import pass_row
+from .passes import pass_specs
+from .show import Show
+
+
+class View(NamedTuple):
+    """A tier's columns under the table's options.
+
+    Attributes:
+        specs: column -> spec.
+        convert: what makes a row of scores a row of these columns; None where it is one already.
+    """
+
+    specs: Mapping[str, MetricSpec]
+    convert: Callable[[Row], Row] | None = None
+
+
+def view(specs: Mapping[str, MetricSpec], protocol: str, show: Show) -> View:
+    """How `show` wants a tier's metrics seen.
+
+    Args:
+        specs: the tier's metrics.
+        protocol: the result's.
+        show: the table's options.
+    """
+    if show.marks is not None:
+        marks = show.marks.marks
+        return View(pass_specs(marks, specs), pass_row(marks, specs, protocol))
+    return View(specs)
