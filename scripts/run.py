@@ -1,16 +1,24 @@
 """`medgen-bench run`: a system's outputs, `out/predictions/<system>/<config>.jsonl` and images beside it.
 
 Rows are appended to a journal as they come; at the end the file is written whole, one row a record in the data set's
-order. A run that was stopped continues with the records that have no row yet.
+order. A run that was stopped continues with the records that have no row yet; what failed is tried again.
 """
 
+import hashlib
 import json
+import platform
+import sys
 from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime
 from datetime import timezone
 from io import BytesIO
 from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
 from typing import Any
+
+from filelock import FileLock
 
 from medgen_metrics.signature import digest
 
@@ -18,16 +26,27 @@ from .atomic import write_bytes
 from .atomic import write_text
 from .errors import Failure
 from .errors import UsageError
+from .jsonl import Findings
+from .jsonl import JsonLines
 from .lock import hold
+from .predictions import GIVES
 from .predictions import to_line
 from .progress import progress
 from .records import Record
 from .records import Records
 from .records import load_records
 from .scoring.results import versions
+from .subset import Subset
 from .subset import select
 from .systems import build
 from .systems.base import System
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+FORMAT = "medgen-bench/predictions@1"
+
+Row = dict[str, Any]
 
 
 def run(
@@ -55,15 +74,23 @@ def run(
         The predictions file.
 
     Raises:
-        UsageError: bad usage, or a predictions file that another definition of the system or somebody else wrote.
+        UsageError: bad usage, a config that the system can't serve, or a predictions file that somebody else wrote.
         Failure: predictions can't be written.
     """
     records = load_records(config, edition, data_dir)
     built = build(system, records, seed)
+    lacking = [kind for kind in GIVES[config] if kind not in built.gives]
+    if lacking:
+        raise UsageError(
+            f"{built.name} gives {' and '.join(built.gives)}, but config {config} asks for {lacking[0]} too"
+        )
     selection = select(records.ids, records.column("task"), records.column("modality"), limit=limit, seed=seed)
     folder = out / "predictions" / built.name
-    with hold(folder, "run", "producing predictions"):
-        return _Run(built, records, folder).over(selection.positions)
+    held = hold(folder, config, f"producing {config} predictions")
+    try:
+        return _Run(built, records, folder).over(selection)
+    finally:
+        held.release()
 
 
 class _Run:
@@ -76,13 +103,15 @@ class _Run:
         self.manifest = folder / "manifest.json"
         self.definition = digest([system.name, dict(system.definition)])
 
-    def over(self, positions: tuple[int, ...]) -> Path:
-        """Answer the records at `positions` that have no row yet, and write the file."""
+    def over(self, selection: Subset) -> Path:
+        """Answer the selected records that have no row yet, and write the file."""
         rows = self._earlier()
-        todo = [position for position in positions if not self._is_done(rows.get(self.records.ids[position]))]
+        todo = [position for position in selection.positions if not self._is_done(rows.get(self.records.ids[position]))]
         if not todo and self.path.is_file():
             return self.path
-        self._note_start()
+        started = monotonic()
+        entry = self._describe(selection)
+        self._note(entry)
         label = f"{self.system.name} {self.records.config}"
         with progress(label, len(todo)) as advance, self._open_journal() as journal:
             for position in todo:
@@ -96,26 +125,54 @@ class _Run:
                     ) from error
                 advance()
         ordered = [rows[record_id] for record_id in self.records.ids if record_id in rows]
-        write_bytes(self.path, b"".join(map(to_line, ordered)))
+        content = b"".join(map(to_line, ordered))
+        write_bytes(self.path, content)
         self.journal.unlink()
+        failed = [row for row in ordered if "error" in row]
+        self._note(
+            {
+                **entry,
+                "rows": len(ordered),
+                "failed": len(failed),
+                "digest": hashlib.sha256(content).hexdigest(),
+                "finished": _now(),
+                "seconds": round(monotonic() - started, 1),
+            }
+        )
+        self._tell(ordered, failed)
         return self.path
 
-    def _answer(self, record: Record) -> dict[str, Any]:
+    def _answer(self, record: Record) -> Row:
         try:
             response = self.system.respond(record)
+            png = None if response.image is None else _png(response.image)
+            row: Row = {"id": record.id, "text": response.text, "image": None, "meta": dict(response.meta)}
+            to_line(row)
         except Exception as error:
             # One record's failure is that record's row; the run goes on.
             kind = type(error).__name__
             return {"id": record.id, "text": None, "image": None, "error": {"kind": kind, "message": str(error)}}
-        row: dict[str, Any] = {"id": record.id, "text": response.text, "image": None}
-        if response.image is not None:
-            file = BytesIO()
-            response.image.save(file, "PNG")
+        if png is not None:
             row["image"] = f"images/{record.id}.png"
-            write_bytes(self.folder / row["image"], file.getvalue())
-        if response.meta:
-            row["meta"] = dict(response.meta)
+            row["meta"]["image_sha256"] = hashlib.sha256(png).hexdigest()
+            # The image is there before the row that names it.
+            write_bytes(self.folder / row["image"], png)
+        if not row["meta"]:
+            del row["meta"]
         return row
+
+    def _tell(self, ordered: Sequence[Row], failed: Sequence[Row]) -> None:
+        """Say what failed; fail where nothing else happened."""
+        if not failed:
+            return
+        first = failed[0]
+        message = (
+            f"{self.path}: {len(failed)} of {len(ordered)} records failed, the first is {first['id']}: "
+            f"{first['error']['kind']}: {first['error']['message']}; the same command tries them again"
+        )
+        if len(failed) == len(ordered):
+            raise Failure(message)
+        _say(message)
 
     def _open_journal(self) -> Any:
         try:
@@ -127,47 +184,108 @@ class _Run:
     def _is_done(self, row: Mapping[str, Any] | None) -> bool:
         if row is None or "error" in row:
             return False
-        return row["image"] is None or (self.folder / row["image"]).is_file()
+        return row.get("image") is None or (self.folder / row["image"]).is_file()
 
-    def _earlier(self) -> dict[str, dict[str, Any]]:
+    def _earlier(self) -> dict[str, Row]:
         """Rows of earlier runs under the same definition and edition, by id."""
         entry = self._manifest().get(self.records.config)
         if entry is None:
             if self.path.exists():
                 raise UsageError(f"{self.path}: not written by `medgen-bench run`; give another --out, or move it away")
             return {}
-        if entry["definition"] != self.definition or entry["edition"] != self.records.edition:
+        changed = [
+            f"{name} {was!r}, now {now!r}"
+            for name, was, now in (
+                ("edition", entry.get("edition"), self.records.edition),
+                ("definition", entry.get("definition"), self.definition),
+            )
+            if was != now
+        ]
+        if changed:
+            if self.path.exists():
+                _say(f"{self.path}: starting anew, since the earlier run had {' and '.join(changed)}")
             self.journal.unlink(missing_ok=True)
             self.path.unlink(missing_ok=True)
             return {}
-        rows = {}
-        for path in (self.path, self.journal):
-            content = path.read_bytes() if path.is_file() else b""
-            # What follows the last newline was torn by a kill.
-            whole = content[: content.rfind(b"\n") + 1]
-            if whole != content:
-                write_bytes(path, whole)
-            rows.update({row["id"]: row for row in map(json.loads, whole.splitlines())})
+        rows = {**self._rows_of(self.path), **self._rows_of(self.journal)}
+        left_out = [record_id for record_id in rows if record_id not in self.records.index]
+        if left_out:
+            _say(f"{self.path}: {len(left_out)} rows of records that the data no longer holds are left out")
+        if self.journal.is_file():
+            # Rewritten, so that nothing is appended to a line that a kill has torn.
+            write_bytes(self.journal, b"".join(map(to_line, self._rows_of(self.journal).values())))
+        return {record_id: row for record_id, row in rows.items() if record_id in self.records.index}
+
+    def _rows_of(self, path: Path) -> dict[str, Row]:
+        if not path.is_file():
+            return {}
+        findings = Findings(path, "an earlier run's predictions; delete the file to start anew")
+        rows: dict[str, Row] = {}
+        for number, row in JsonLines(path, findings):
+            if isinstance(row.get("id"), str):
+                rows[row["id"]] = dict(row)
+            else:
+                findings.add(number, "expected a row with an id")
+        findings.raise_if_any()
         return rows
 
     def _manifest(self) -> dict[str, Any]:
         if not self.manifest.is_file():
             return {}
         try:
-            return dict(json.loads(self.manifest.read_bytes())["configs"])
-        except (ValueError, KeyError, TypeError) as error:
+            configs = json.loads(self.manifest.read_bytes())["configs"]
+            return {name: dict(entry) for name, entry in configs.items()}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UsageError(
                 f"{self.manifest}: expected the manifest of an earlier run, got {error!r}; move it away"
             ) from error
 
-    def _note_start(self) -> None:
-        entry = {
+    def _describe(self, selection: Subset) -> dict[str, Any]:
+        return {
             "definition": self.definition,
             "edition": self.records.edition,
             "system": dict(self.system.definition),
-            "versions": versions(),
-            "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "records": len(self.records),
+            "subset": {"limit": selection.limit, "seed": selection.seed, "digest": selection.digest},
+            "versions": {"python": platform.python_version(), **versions()},
+            "host": f"{platform.system()} {platform.machine()}",
+            "started": _now(),
         }
-        configs = {**self._manifest(), self.records.config: entry}
-        content = {"system": self.system.name, "track": self.system.track, "configs": configs}
-        write_text(self.manifest, json.dumps(content, indent=2) + "\n")
+
+    def _note(self, entry: Mapping[str, Any]) -> None:
+        # Runs of other configs write here too.
+        with FileLock(self.folder / ".manifest.lock", timeout=60):
+            content = {
+                "format": FORMAT,
+                "system": self.system.name,
+                "track": self.system.track,
+                "takes": list(self.system.takes),
+                "gives": list(self.system.gives),
+                "configs": {**self._manifest(), self.records.config: entry},
+            }
+            write_text(self.manifest, json.dumps(content, indent=2) + "\n")
+
+
+# What PNG holds as it is; other modes (CMYK, YCbCr, …) become RGB, as they do when they are scored.
+_PNG_MODES = ("1", "L", "LA", "I;16", "P", "RGB", "RGBA")
+
+
+def _png(image: "Image") -> bytes:
+    """The picture as PNG, without loss.
+
+    Raises:
+        ValueError: floating-point or 32-bit pixels, which PNG can't hold.
+    """
+    if image.mode in ("F", "I"):
+        raise ValueError(f"expected an image of 8 or 16 bits, got mode {image.mode}")
+    file = BytesIO()
+    (image if image.mode in _PNG_MODES else image.convert("RGB")).save(file, "PNG")
+    return file.getvalue()
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _say(message: str) -> None:
+    print(f"medgen-bench: {message}", file=sys.stderr)

@@ -1,6 +1,7 @@
 """What a system is to the runner: a name, what it gives, and an answer a record."""
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ class System(Protocol):
 
     Attributes:
         name: as in `out/predictions/<name>`.
+        takes, gives: which of `text` and `image`; a config that asks for more is refused before anything is run.
         track: systems of different tracks aren't comparable: `baseline`, later `direct`, `rewrite-then-edit`, ….
         definition: all that determines its answers, JSON-able; a run is continued only under the same one.
     """
@@ -42,6 +44,12 @@ class System(Protocol):
 
     @property
     def track(self) -> str: ...
+
+    @property
+    def takes(self) -> Sequence[str]: ...
+
+    @property
+    def gives(self) -> Sequence[str]: ...
 
     @property
     def definition(self) -> Mapping[str, Any]: ...

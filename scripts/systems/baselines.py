@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from medgen_metrics.signature import digest
+
 from ..predictions import GIVES
 from ..records import Record
 from ..records import Records
@@ -30,15 +32,16 @@ class CopyInput:
 
     name = "copy-input"
     track = TRACK
+    takes = gives = ("text", "image")
     definition: Mapping[str, Any] = {"revision": 1}
 
     def __init__(self, config: str) -> None:
-        self.gives = GIVES[config]
+        self._wanted = GIVES[config]
 
     def respond(self, record: Record) -> Response:
         """Answer one record."""
-        text = first_option(record) if "text" in self.gives else None
-        return Response(text, record.input_images[0].open() if "image" in self.gives else None)
+        text = first_option(record) if "text" in self._wanted else None
+        return Response(text, record.input_images[0].open() if "image" in self._wanted else None)
 
 
 class Blank:
@@ -46,19 +49,20 @@ class Blank:
 
     name = "blank"
     track = TRACK
+    takes = gives = ("text", "image")
     definition: Mapping[str, Any] = {"revision": 1}
 
     def __init__(self, config: str) -> None:
-        self.gives = GIVES[config]
+        self._wanted = GIVES[config]
 
     def respond(self, record: Record) -> Response:
         """Answer one record."""
         from PIL import Image
 
         image = None
-        if "image" in self.gives:
+        if "image" in self._wanted:
             image = Image.new("RGB", record.input_images[0].open().size)
-        return Response("" if "text" in self.gives else None, image)
+        return Response("" if "text" in self._wanted else None, image)
 
 
 class Reference:
@@ -66,16 +70,17 @@ class Reference:
 
     name = "reference"
     track = TRACK
+    takes = gives = ("text", "image")
     definition: Mapping[str, Any] = {"revision": 1}
 
     def __init__(self, config: str) -> None:
-        self.gives = GIVES[config]
+        self._wanted = GIVES[config]
 
     def respond(self, record: Record) -> Response:
         """Answer one record."""
         return Response(
-            record.answer if "text" in self.gives else None,
-            record.output_images[0].open() if "image" in self.gives else None,
+            record.answer if "text" in self._wanted else None,
+            record.output_images[0].open() if "image" in self._wanted else None,
         )
 
 
@@ -89,12 +94,14 @@ class Shuffled:
 
     name = "shuffled"
     track = TRACK
+    takes = gives = ("text", "image")
 
     _LEVELS = (("task", "modality"), ("task",), ("modality",), ())
 
     def __init__(self, records: Records, seed: int) -> None:
-        self.gives = GIVES[records.config]
-        self.definition: Mapping[str, Any] = {"revision": 1, "seed": seed}
+        self._wanted = GIVES[records.config]
+        # Donors come from the whole edition: other records make another system.
+        self.definition: Mapping[str, Any] = {"revision": 1, "seed": seed, "records": digest(sorted(records.ids))}
         self._records = records
         self._seed = seed
 
@@ -116,10 +123,10 @@ class Shuffled:
         """
         donor, level = self._donor(record)
         meta = {"donor": donor.id, "donor_of": " and ".join(level) or "any task and modality"}
-        text = donor.answer if "text" in self.gives else None
-        if "text" in self.gives and record.choices:
+        text = donor.answer if "text" in self._wanted else None
+        if "text" in self._wanted and record.choices:
             text = draw(self._seed, "option", record.id).choice(record.choices)
-        return Response(text, donor.output_images[0].open() if "image" in self.gives else None, meta)
+        return Response(text, donor.output_images[0].open() if "image" in self._wanted else None, meta)
 
     def _donor(self, record: Record) -> tuple[Record, tuple[str, ...]]:
         groups = self._records.column("group")

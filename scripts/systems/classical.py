@@ -7,20 +7,18 @@ that made the sample's references. Text answers are those of `copy-input`: the f
 import re
 from collections.abc import Callable
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 from typing import Any
 
 import numpy as np
+from PIL import Image
+
+from medgen_metrics import images
 
 from ..predictions import GIVES
 from ..records import Record
 from .base import Response
 from .baselines import TRACK
 from .baselines import first_option
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 
 Method = Callable[[np.ndarray, str], np.ndarray]  # H x W x 3 uint8 pixels and the instruction, to pixels of any size
 
@@ -249,21 +247,25 @@ class Classical:
 
     name = "classical"
     track = TRACK
+    takes = gives = ("text", "image")
     definition: Mapping[str, Any] = {"revision": 2, "methods": {task: name for task, (name, _) in METHODS.items()}}
 
     def __init__(self, config: str) -> None:
-        self.gives = GIVES[config]
+        self._wanted = GIVES[config]
 
     def respond(self, record: Record) -> Response:
         """Answer one record."""
-        text = first_option(record) if "text" in self.gives else None
-        if "image" not in self.gives:
+        text = first_option(record) if "text" in self._wanted else None
+        if "image" not in self._wanted:
             return Response(text)
         name, method = METHODS[record.task]
-        return Response(text, _edited(record.input_images[0].open(), method, record.instruction), {"method": name})
+        pixels = method(_read(record), record.instruction)
+        return Response(text, Image.fromarray(pixels), {"method": name})
 
 
-def _edited(image: "Image", method: Method, instruction: str) -> "Image":
-    from PIL import Image
-
-    return Image.fromarray(method(np.asarray(image.convert("RGB")), instruction))
+def _read(record: Record) -> np.ndarray:
+    """The first input image as it is scored: upright, 8-bit RGB."""
+    picture = images.read(record.input_images[0].data)
+    if picture.image is None:
+        raise ValueError(f"expected an 8-bit image, got a {picture.depth} one")
+    return np.asarray(picture.image)

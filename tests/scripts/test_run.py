@@ -1,9 +1,11 @@
+import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,9 @@ from PIL import Image
 
 from medgen_scripts import systems
 from medgen_scripts.cli import main
+from medgen_scripts.errors import Failure
 from medgen_scripts.errors import UsageError
+from medgen_scripts.lock import hold
 from medgen_scripts.predictions import read_predictions
 from medgen_scripts.records import Records
 from medgen_scripts.records import load_records
@@ -102,6 +106,8 @@ class Faulty:
 
     name = "faulty"
     track = "baseline"
+    takes: tuple[str, ...] = ("text",)
+    gives: tuple[str, ...] = ("text",)
 
     def __init__(self, fails: str, stops: str | None, revision: int = 1) -> None:
         self.fails, self.stops, self.seen = fails, stops, list[str]()
@@ -133,7 +139,12 @@ def test_a_failure_is_a_row_and_a_stopped_run_continues(
     # The failure is tried again, what is answered is not, and every record has one row.
     assert second.seen == [ids[2], *ids[5:]]
     assert rows_of(path) == [{"id": i, "text": f"answer to {i}", "image": None} for i in ids]
-    assert sorted(entry.name for entry in path.parent.iterdir()) == [".run.lock", "manifest.json", "vqa.jsonl"]
+    assert sorted(entry.name for entry in path.parent.iterdir()) == [
+        ".manifest.lock",
+        ".vqa.lock",
+        "manifest.json",
+        "vqa.jsonl",
+    ]
 
 
 def test_a_failed_row_carries_its_error_and_no_output(
@@ -146,7 +157,7 @@ def test_a_failed_row_carries_its_error_and_no_output(
 
 
 def test_another_definition_starts_anew_and_foreign_files_stay(
-    sample: dict[str, Records], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sample: dict[str, Records], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     turns = iter([Faulty("", None), Faulty("", None, revision=2), Faulty("", None)])
     monkeypatch.setitem(systems.SYSTEMS, "faulty", lambda records, seed: (made.append(next(turns)), made[-1])[1])
@@ -154,12 +165,127 @@ def test_another_definition_starts_anew_and_foreign_files_stay(
     for _ in range(2):
         run("faulty", "vqa", edition="sample", out=tmp_path)
     assert made[1].seen == sample["vqa"].ids
+    assert "starting anew, since the earlier run had definition" in capsys.readouterr().err
     foreign = tmp_path / "other" / "predictions" / "faulty" / "vqa.jsonl"
     foreign.parent.mkdir(parents=True)
     foreign.write_text("mine\n")
     with pytest.raises(UsageError, match="not written by `medgen-bench run`"):
         run("faulty", "vqa", edition="sample", out=tmp_path / "other")
     assert foreign.read_text() == "mine\n"
+
+
+def test_the_manifest_says_what_made_the_predictions(tmp_path: Path) -> None:
+    path = run("shuffled", "vqa", edition="sample", out=tmp_path, limit=5, seed=3)
+    run("copy-input", "edit", edition="sample", out=tmp_path, limit=2)
+    run("shuffled", "edit", edition="sample", out=tmp_path, limit=2, seed=3)
+    manifest = json.loads((path.parent / "manifest.json").read_text())
+    assert manifest["format"] == "medgen-bench/predictions@1"
+    assert (manifest["system"], manifest["track"]) == ("shuffled", "baseline")
+    assert list(manifest["configs"]) == ["vqa", "edit"]
+    entry = manifest["configs"]["vqa"]
+    assert entry["digest"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (entry["edition"], entry["records"], entry["rows"], entry["failed"]) == ("sample", 30, 5, 0)
+    assert (entry["subset"]["limit"], entry["subset"]["seed"], entry["system"]["seed"]) == (5, 3, 3)
+    assert entry["versions"]["pillow"] == version("pillow")
+    for row in rows_of(path.parent / "edit.jsonl"):
+        written = (path.parent / row["image"]).read_bytes()
+        assert row["meta"]["image_sha256"] == hashlib.sha256(written).hexdigest()
+
+
+def test_a_larger_limit_continues_and_a_smaller_one_takes_nothing_away(
+    sample: dict[str, Records], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Faulty] = []
+    monkeypatch.setitem(systems.SYSTEMS, "faulty", lambda records, seed: (made.append(Faulty("", None)), made[-1])[1])
+    for limit in (4, 9, 4, None):
+        path = run("faulty", "vqa", edition="sample", out=tmp_path, limit=limit)
+    assert [len(system.seen) for system in made] == [4, 5, 0, 21]
+    assert [row["id"] for row in rows_of(path)] == sample["vqa"].ids
+
+
+def test_a_config_that_asks_for_more_is_refused_before_anything_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = Faulty("", None)
+    monkeypatch.setitem(systems.SYSTEMS, "faulty", lambda records, seed: system)
+    with pytest.raises(UsageError, match="faulty gives text, but config gen asks for image too"):
+        run("faulty", "gen", edition="sample", out=tmp_path)
+    assert system.seen == []
+    assert list(tmp_path.iterdir()) == []
+
+
+class Painter(Faulty):
+    """Answers with pictures of a mode."""
+
+    gives = ("text", "image")
+
+    def __init__(self, mode: str) -> None:
+        super().__init__("", None)
+        self.mode = mode
+
+    def respond(self, record: Any) -> Response:
+        return Response(None, Image.new(self.mode, (8, 8), 1))
+
+
+@pytest.mark.parametrize(
+    ("mode", "kept"), [("1", "1"), ("L", "L"), ("I;16", "I;16"), ("RGBA", "RGBA"), ("CMYK", "RGB")]
+)
+def test_images_of_any_scored_mode_are_written(
+    mode: str, kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(systems.SYSTEMS, "faulty", lambda records, seed: Painter(mode))
+    path = run("faulty", "edit", edition="sample", out=tmp_path, limit=1)
+    with Image.open(path.parent / rows_of(path)[0]["image"]) as image:
+        assert (image.mode, image.size) == (kept, (8, 8))
+
+
+def test_where_nothing_but_failures_comes_the_command_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(systems.SYSTEMS, "faulty", lambda records, seed: Painter("F"))
+    with pytest.raises(Failure, match=r"2 of 2 records failed, the first is .*: expected an image of 8 or 16 bits"):
+        run("faulty", "edit", edition="sample", out=tmp_path, limit=2)
+    rows = rows_of(tmp_path / "predictions" / "faulty" / "edit.jsonl")
+    assert [row["error"]["kind"] for row in rows] == ["ValueError"] * 2
+    assert not (tmp_path / "predictions" / "faulty" / "images").exists()
+
+
+def test_a_damaged_journal_is_named_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(systems.SYSTEMS, "faulty", lambda records, seed: Faulty("", records.ids[3]))
+    with pytest.raises(KeyboardInterrupt):
+        run("faulty", "vqa", edition="sample", out=tmp_path)
+    journal = tmp_path / "predictions" / "faulty" / ".vqa.journal.jsonl"
+    damaged = journal.read_bytes().replace(b'"id"', b"id", 1)
+    journal.write_bytes(damaged)
+    with pytest.raises(
+        UsageError, match=r"delete the file to start anew\n\.vqa\.journal\.jsonl:1: expected one JSON object"
+    ):
+        run("faulty", "vqa", edition="sample", out=tmp_path)
+    assert journal.read_bytes() == damaged
+
+
+def test_a_second_run_of_the_same_config_is_refused(tmp_path: Path) -> None:
+    held = hold(tmp_path / "predictions" / "blank", "vqa", "producing vqa predictions")
+    with pytest.raises(UsageError, match="another run is producing vqa predictions"):
+        run("blank", "vqa", edition="sample", out=tmp_path)
+    run("blank", "edit", edition="sample", out=tmp_path, limit=1)
+    held.release()
+
+
+def test_killed_at_any_moment_a_run_ends_with_the_undisturbed_rows(tmp_path: Path) -> None:
+    expected = run("classical", "edit", edition="sample", out=tmp_path / "whole").read_bytes()
+    command = [sys.executable, "-m", "medgen_scripts", "run", "classical", "edit", "--edition", "sample"]
+    journal = tmp_path / "killed" / "predictions" / "classical" / ".edit.journal.jsonl"
+    for rows in (1, 8, 20):
+        child = subprocess.Popen([*command, "--out", str(tmp_path / "killed")])
+        deadline = time.monotonic() + 60
+        while child.poll() is None and time.monotonic() < deadline:
+            if journal.exists() and journal.read_bytes().count(b"\n") >= rows:
+                break
+            time.sleep(0.005)
+        child.kill()
+        child.wait()
+    path = run("classical", "edit", edition="sample", out=tmp_path / "killed")
+    assert path.read_bytes() == expected
+    assert {entry.suffix for entry in (path.parent / "images").iterdir()} <= {".png", ".tmp"}
 
 
 def test_an_unknown_system_is_bad_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
