@@ -67,6 +67,13 @@ class As(str, Enum):
     pass_rates = "pass-rates"
 
 
+class Bounds(str, Enum):
+    """How bad an unscored record may be."""
+
+    declared = "declared"
+    practical = "practical"
+
+
 class By(str, Enum):
     """What a table's rows are grouped by."""
 
@@ -196,6 +203,15 @@ def table(
     thresholds: Annotated[
         Path | None, typer.Option(help="YAML with other marks for --as pass-rates (tables/thresholds.yaml shows how).")
     ] = None,
+    anchors: Annotated[
+        bool, typer.Option("--anchors", help="Where figures lie between shuffled (0 %) and reference (100 %).")
+    ] = False,
+    bounds: Annotated[
+        Bounds, typer.Option(help="Unscored records as bad as the range allows, or (an assumption) as shuffled.")
+    ] = Bounds.declared,
+    diagnostics: Annotated[
+        bool, typer.Option("--diagnostics", help="Errors in the changed and in the kept region, gains over the input.")
+    ] = False,
 ) -> None:
     """Print the paper's table from result files."""
     from .table import table as verb
@@ -209,6 +225,9 @@ def table(
         illustrative=illustrative,
         intervals=intervals,
         marks=load_marks(thresholds) if kind is As.pass_rates else None,
+        anchors=anchors,
+        practical=bounds is Bounds.practical,
+        diagnostics=diagnostics,
     )
     verb(results, format=format.value, show=show)
 

@@ -50,6 +50,7 @@ class ScoreOptions:
     lpips_weights: Path | None = None
     text_model: str | None = None
     text_layers: int | None = None
+    text_baseline: Path | None = None
     image_roots: tuple[Path, ...] = ()
     offline: bool = False
 
@@ -130,6 +131,7 @@ def _tier_options(options: ScoreOptions, here: launch.Ranks) -> tiers.TierOption
         lpips_weights=options.lpips_weights,
         text_model=options.text_model,
         text_layers=options.text_layers,
+        text_baseline=options.text_baseline,
     )
 
 

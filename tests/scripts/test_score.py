@@ -1,4 +1,5 @@
 import json
+from dataclasses import asdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from medgen_scripts import result_file
 from medgen_scripts.cli import main
 from medgen_scripts.errors import UsageError
 from medgen_scripts.lock import hold
+from medgen_scripts.score import ScoreOptions
+from medgen_scripts.score import _arguments
 from medgen_scripts.score import score
 from medgen_scripts.scoring import tiers
 
@@ -172,3 +175,33 @@ def test_bad_input_ends_with_one_message_and_code_2(
         main([*common, "--tiers", "pixel,taste"])
     assert ended.value.code == 2
     assert "expected some of pixel, text, got taste" in capsys.readouterr().err
+
+
+def test_the_command_line_for_processes_means_the_same_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = ScoreOptions(
+        edition="sample",
+        data_dir=tmp_path / "data dir",
+        tiers=("text",),
+        out=tmp_path / "out",
+        limit=7,
+        seed=3,
+        protocol="standard",
+        processes=2,
+        expect_processes=2,
+        device="cpu",
+        lpips_net="squeeze",
+        lpips_weights=tmp_path / "w.pth",
+        text_model="some/model",
+        text_layers=6,
+        text_baseline=tmp_path / "b.tsv",
+        image_roots=(tmp_path / "a", tmp_path / "b"),
+        offline=True,
+    )
+    unlike_default = {name for name in asdict(chosen) if getattr(chosen, name) != getattr(ScoreOptions(), name)}
+    assert unlike_default == set(asdict(chosen)), "an option at its default shows nothing"
+    calls: list[tuple[Any, ...]] = []
+    monkeypatch.setattr("medgen_scripts.score.score", lambda *a, **k: calls.append((*a, k)))
+    paths = [tmp_path / "one", tmp_path / "two"]
+    with pytest.raises(SystemExit):
+        main(["score", *_arguments(paths, chosen, "edit", "a name")])
+    assert calls == [(paths, chosen, {"config": "edit", "system": "a name"})]
