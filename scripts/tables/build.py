@@ -12,6 +12,7 @@ from ..result_file import CONFIGS
 from ..result_file import ResultFile
 from ..result_file import shorten
 from . import columns
+from .anchors import Anchors
 from .cells import lines as system_lines
 from .columns import Column
 from .entry import Entry
@@ -65,12 +66,13 @@ def _refuse_repeats(entries: Sequence[Entry]) -> None:
 
 def _table(entries: Sequence[Entry], show: Show) -> Table:
     # Anchors last, in the order from nothing to everything; systems in the order given.
-    anchors = list(ANCHORS)
-    entries = sorted(entries, key=lambda e: anchors.index(e.file.system) if e.file.system in ANCHORS else -1)
+    roles = list(ANCHORS)
+    entries = sorted(entries, key=lambda e: roles.index(e.file.system) if e.file.system in ANCHORS else -1)
     first = entries[0]
     shown = _columns(entries)
     common = {column.metric: _common(entries, column.metric) for column in shown}
-    lines = [line for entry in entries for line in system_lines(entry, shown, common, show)]
+    anchors = Anchors.among(entries)
+    lines = [line for entry in entries for line in system_lines(entry, shown, common, anchors)]
     kinds = {kind: place for place, kind in enumerate(("all", "group", "micro", "macro"))}
     lines.sort(key=lambda line: (kinds[line.kind], line.group))  # stable: systems keep their order
     if show.judges(first.file.edition):
@@ -125,7 +127,7 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
                 unit=columns.unit(spec),
                 higher_is_better=spec.higher_is_better,
                 # The paper leaves unparsable answers out, so that each system has a denominator of its own.
-                ranked=not (metric == "em" and first.file.protocol == "paper"),
+                ranked=metric not in columns.DIAGNOSTICS and not (metric == "em" and first.file.protocol == "paper"),
                 signatures=tuple(dict.fromkeys(entry.result.tiers[tier].signature for entry, tier, _ in scored)),
             )
         )

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from medgen_metrics.bootstrap import interval
@@ -12,30 +13,30 @@ from medgen_metrics.rows import mean
 from medgen_metrics.rows import summarise_metric
 
 from ..errors import UsageError
+from .anchors import Anchors
 from .bounds import bounds
 from .columns import Column
 from .entry import Entry
 from .model import ANCHORS
 from .model import Cell
 from .model import Line
-from .show import Show
 
 NO_SUBTASK = "(none)"
 
 
-def lines(entry: Entry, shown: Sequence[Column], common: Mapping[str, set[str]], show: Show) -> list[Line]:
+def lines(entry: Entry, shown: Sequence[Column], common: Mapping[str, set[str]], anchors: Anchors) -> list[Line]:
     """One line over all records; with `show.by` a line a group, then the micro and the macro means.
 
     Args:
         entry: the system's result.
         shown: the table's columns.
         common: metric -> ids of the records that every shown system has scored.
-        show: the table's options.
+        anchors: those of the table.
 
     Raises:
         UsageError: the rows lack a column from which a metric is summed up.
     """
-    records = entry.result.rows
+    show, records = entry.show, entry.result.rows
     rows = {tier: entry.rows(tier) for tier in records.tiers}
     has_intervals = show.intervals and show.judges(entry.file.edition)
     everything = list(range(len(records.id)))
@@ -50,9 +51,17 @@ def lines(entry: Entry, shown: Sequence[Column], common: Mapping[str, set[str]],
             tier, spec = entry.specs[column.metric]
             chosen = [rows[tier][index] for index in indices]
             shared = [rows[tier][index] for index in indices if shares[column.metric][index]]
-            groups = [records.group[index] for index in indices] if has_intervals else None
+            ids = [records.id[index] for index in indices] if show.anchors or show.practical else []
             try:
-                made.append(_cell(chosen, shared, spec, groups))
+                cell = _cell(chosen, shared, spec)
+                if has_intervals:
+                    cell = replace(cell, interval=interval(chosen, [records.group[index] for index in indices], spec))
+                if show.anchors:
+                    position = anchors.position(column, spec, entry.file.system, ids, chosen)
+                    cell = replace(cell, position=position)
+                if show.practical and not cell.complete and anchors.floor is not None:
+                    cell = _practical(cell, chosen, spec, anchors.floor.of(column.metric, ids))
+                made.append(cell)
             except KeyError as error:
                 raise UsageError(
                     f"{entry.path}: {entry.config}: expected a column {error} in the rows of tier {tier}, from which "
@@ -78,7 +87,7 @@ def lines(entry: Entry, shown: Sequence[Column], common: Mapping[str, set[str]],
     ]
 
 
-def _cell(rows: Sequence[Row], shared: Sequence[Row], spec: MetricSpec, groups: Sequence[str] | None) -> Cell:
+def _cell(rows: Sequence[Row], shared: Sequence[Row], spec: MetricSpec) -> Cell:
     figures: dict[str, Any] = summarise_metric(rows, spec)
     extras = {key: value for key, value in figures.items() if key not in _STANDARD}
     is_settled = figures["scored"] == figures["n"] and spec.average is None
@@ -92,8 +101,15 @@ def _cell(rows: Sequence[Row], shared: Sequence[Row], spec: MetricSpec, groups: 
         common=(figures["mean"] if len(shared) == len(rows) else spec.of(shared)) if shared else None,
         uneven=spec.column is not None and any(spec.name not in row.values for row in shared),
         extras=extras,
-        interval=None if groups is None else interval(rows, groups, spec),
     )
+
+
+def _practical(cell: Cell, rows: Sequence[Row], spec: MetricSpec, floor: float | None) -> Cell:
+    """With bounds whose worse end takes unscored records to be as good as the floor's, where there is one."""
+    if floor is None or cell.bounds == (None, None):
+        return cell
+    narrowed = replace(spec, low=floor) if spec.higher_is_better else replace(spec, high=floor)
+    return replace(cell, bounds=bounds(rows, narrowed), is_practical=True)
 
 
 _STANDARD = {"mean", "n", "scored", "coverage", "failures", "mean_failures_worst"}

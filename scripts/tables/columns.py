@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from medgen_metrics import locality
 from medgen_metrics.rows import MetricSpec
 from medgen_metrics.weights import REGISTRY
 
@@ -22,10 +23,17 @@ HEADS = {
     "bertscore": "PBScore",
     "bertscore_rescaled": "PBScore (rescaled)",
     "em": "EM",
+    "changed_share": "Changed",
+    "changed_mae": "Error in",
+    "changed_gain": "Done in",
+    "kept_mae": "Error out",
+    "psnr_gain": "PSNR gain",
 }
+# Diagnostics of the pixel tier (`medgen_metrics.locality`): shown on request, never ranked.
+DIAGNOSTICS = tuple(spec.name for spec in locality.SPECS)
 # PBScore is BERTScore on PubMedBERT alone; on another encoder it goes by the general name.
 VARIANT_HEADS = {"bertscore": "BERTScore", "bertscore_rescaled": "BERTScore (rescaled)"}
-UNITS = {"psnr": "dB"}
+UNITS = {"psnr": "dB", "psnr_gain": "dB", "changed_mae": "grey levels", "kept_mae": "grey levels"}
 # Tier -> module whose `specs(**options)` gives the tier's metric specs.
 MODULES = {"pixel": "medgen_metrics.pixel", "text": "medgen_metrics.text"}
 
@@ -37,7 +45,7 @@ class Column:
     Attributes:
         metric, tier: whose values it holds.
         head: the metric's name in print; a stand-in model is part of it, `LPIPS[squeeze]`.
-        unit: `%` (values are stored in 0-1 and printed times 100), `dB`, or empty.
+        unit: `%` (values are stored in 0-1 and printed times 100), `dB`, `grey levels`, or empty.
         higher_is_better: direction.
         ranked: whether best and second may be set.
         signatures: the distinct signatures of the tiers whose values it holds.
@@ -53,7 +61,9 @@ class Column:
 
     @property
     def arrow(self) -> str:
-        """The head's arrow: which way is better."""
+        """The head's arrow: which way is better; none where neither is."""
+        if self.metric == "changed_share":
+            return ""
         return "↑" if self.higher_is_better else "↓"
 
     def printed(self, value: float) -> str:

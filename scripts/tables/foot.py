@@ -5,16 +5,19 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 
-from medgen_metrics.bootstrap import LEVEL
-from medgen_metrics.bootstrap import RESAMPLES
-from medgen_metrics.bootstrap import SEED
-
 from ..result_file import Tier
 from ..result_file import shorten
 from . import columns
+from .anchors import FLOOR
 from .bounds import unsettled
-from .model import Line
+from .foot_options import anchor_remedy
+from .foot_options import diagnostics
+from .foot_options import intervals
+from .foot_options import pass_rates
+from .foot_options import positions
 from .model import Table
+from .model import all_cells
+from .model import whole_lines
 from .show import Show
 
 # Flags that a reader needs in other words than their own.
@@ -43,10 +46,12 @@ def table_notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]], show: Sho
     return (
         *_common(table, show),
         *_unscored(table),
-        *_marks(table, tiers, show),
-        *_bounds(table),
+        *(pass_rates(table, tiers, show.marks) if show.marks is not None else ()),
+        *_bounds(table, show),
         *_unsettled(table, show),
-        *_intervals(table),
+        *intervals(table),
+        *(positions(table) if show.anchors else ()),
+        *(diagnostics(table) if show.diagnostics else ()),
         *_not_scored(table, tiers),
         *_unavailable(table, tiers),
         *_flags(table, tiers),
@@ -58,11 +63,12 @@ def document_notes(tables: Sequence[Table], show: Show) -> tuple[str, ...]:
     """The notes that hold for every table of a call; only those that something printed calls for."""
     shown = [column for table in tables for column in table.columns]
     cells = [cell for table in tables for line in table.lines for cell in line.cells if cell is not None]
-    heads = {unit: ", ".join(dict.fromkeys(c.head for c in shown if c.unit == unit)) for unit in ("%", "dB")}
-    notes = [f"Units: {'; '.join(f'{names} in {unit}' for unit, names in heads.items() if names)}."]
+    units = dict.fromkeys(column.unit for column in shown if column.unit)
+    heads = {unit: ", ".join(dict.fromkeys(c.head for c in shown if c.unit == unit)) for unit in units}
+    notes = [f"Units: {'; '.join(f'{names} in {unit}' for unit, names in heads.items())}."]
     if any(not cell.complete for cell in cells):
         notes.append("scored/n: the mean is over the scored of n records; no such mark: all of them.")
-    if any(table.protocol == "standard" and not cell.complete for table in tables for cell in _cells(table)):
+    if any(table.protocol == "standard" and not cell.complete for table in tables for cell in all_cells(table)):
         notes.append("[x]: the mean with the system's failures at the metric's worst; [–]: that has no bound.")
     if any("pooled" in cell.extras for cell in cells):
         notes.append("PSNR pooled: of the mean squared error over all scored records, identical images included.")
@@ -104,25 +110,16 @@ def document_notes(tables: Sequence[Table], show: Show) -> tuple[str, ...]:
     return (*notes, LIMITS)
 
 
-def _cells(table: Table) -> Iterable:
-    return (cell for line in _whole(table) for cell in line.cells if cell is not None)
-
-
-def _whole(table: Table) -> list[Line]:
-    """One line a system, over all records."""
-    return [line for line in table.lines if line.kind in ("all", "micro")]
-
-
 def _common(table: Table, show: Show) -> Iterable[str]:
     """On how many records marks rest, where that is not all of them."""
     if not show.judges(table.edition):
         return
-    ranked = [line for line in _whole(table) if not line.role]
+    ranked = [line for line in whole_lines(table) if not line.role]
     if len(ranked) < 2:
         return
     partial: dict[tuple[int, int], list[str]] = defaultdict(list)
     for place, column in enumerate(table.columns):
-        total = max(cell.n for line in _whole(table) if (cell := line.cells[place]) is not None)
+        total = max(cell.n for line in whole_lines(table) if (cell := line.cells[place]) is not None)
         if column.ranked and table.common[column.metric] < total:
             partial[table.common[column.metric], total].append(column.head)
     for (count, total), heads in partial.items():
@@ -138,7 +135,7 @@ def _common(table: Table, show: Show) -> Iterable[str]:
 def _unscored(table: Table) -> Iterable[str]:
     """The failure ledger: for each system, unscored records by reason."""
     systems = []
-    for line in _whole(table):
+    for line in whole_lines(table):
         by_failures: dict[str, list[str]] = defaultdict(list)
         for column, cell in zip(table.columns, line.cells, strict=True):
             if cell is not None and cell.failures:
@@ -151,36 +148,11 @@ def _unscored(table: Table) -> Iterable[str]:
         yield f"Unscored records: {'; '.join(systems)}."
 
 
-def _marks(table: Table, tiers: Mapping[str, Mapping[str, Tier]], show: Show) -> Iterable[str]:
-    """Of pass rates: whose the marks are, which outputs failed without a score, which metrics have no mark."""
-    if show.marks is None:
-        return
-    shown = {column.metric for column in table.columns}
-    sets = [
-        f"{name}: {', '.join(heads)}"
-        for name, marks in show.marks.sets.items()
-        if (heads := [columns.head(mark.name) for mark in marks if mark.name in shown])
-    ]
-    yield f"Pass rates at or beyond the mark ({'; '.join(sets)}); a system's failure fails."
-    failed = []
-    for line in _whole(table):
-        counts = [cell.extras["failed"] for cell in line.cells if cell is not None and "failed" in cell.extras]
-        if counts:
-            told = ", ".join(f"{reason} {count:,}" for reason, count in counts[0].items())
-            failed.append(f"{line.system} ({told})")
-    if failed:
-        yield f"Failed without regard to a score: {'; '.join(failed)}."
-    marked = {mark.metric for mark in show.marks.marks}
-    metrics = dict.fromkeys(name for scored in tiers.values() for tier in scored.values() for name in tier.metrics)
-    unmarked = [columns.head(name) for name in metrics if name not in marked]
-    if unmarked:
-        yield f"No mark is set for {', '.join(unmarked)} (--thresholds FILE sets some)."
-
-
-def _bounds(table: Table) -> Iterable[str]:
+def _bounds(table: Table, show: Show) -> Iterable[str]:
     """Where the means of incomplete cells could lie."""
     systems = []
-    for line in _whole(table):
+    practical = any(cell.is_practical for cell in all_cells(table))
+    for line in whole_lines(table):
         ranges = []
         for column, cell in zip(table.columns, line.cells, strict=True):
             if cell is None or cell.complete or cell.bounds == (None, None):
@@ -191,45 +163,24 @@ def _bounds(table: Table) -> Iterable[str]:
         if ranges:
             systems.append(f"{line.system} ({', '.join(ranges)})")
     if systems:
-        yield f"Means with unscored records at the worst and at the best of the range: {'; '.join(systems)}."
+        ends = "at the worst and at the best of the range"
+        if practical:
+            ends = (
+                f"between {FLOOR}'s mean over the same records and the best of the range (practical bounds; an "
+                "assumption: that no unscored record is worse than shuffled outputs)"
+            )
+        yield f"Means with unscored records {ends}: {'; '.join(systems)}."
+    if systems and show.practical and not practical:
+        yield f"No practical bounds: they need {FLOOR}'s result over the same records. {anchor_remedy(table, [FLOOR])}"
 
 
 def _unsettled(table: Table, show: Show) -> Iterable[str]:
     if not show.judges(table.edition):
         return
     for place, column in enumerate(table.columns):
-        pairs = [f"{better} before {worse}" for better, worse in unsettled(_whole(table), place, column)]
+        pairs = [f"{better} before {worse}" for better, worse in unsettled(whole_lines(table), place, column)]
         if pairs and column.ranked:
             yield f"Warning: within these bounds the order in {column.head} could flip: {shorten(pairs, '; ')}."
-
-
-def _intervals(table: Table) -> Iterable[str]:
-    """How intervals were made, from how many groups, and which cells have none."""
-    drawn: dict[tuple[int, int], list[str]] = defaultdict(list)
-    lacking = []
-    for place, column in enumerate(table.columns):
-        for line in _whole(table):
-            cell = line.cells[place]
-            made = cell.interval if cell is not None else None
-            if made is None or cell is None or cell.mean is None:
-                continue
-            if made.low is None:
-                lacking.append(f"{line.system} {column.head}")
-            drawn[made.groups, made.largest].append(column.head)
-    if not drawn:
-        return
-    groups = "; ".join(
-        f"{', '.join(dict.fromkeys(heads))}: {count:,} groups, the largest of {largest:,} "
-        f"record{'' if largest == 1 else 's'}"
-        for (count, largest), heads in drawn.items()
-    )
-    yield (
-        f"low–high: {LEVEL:.0%} bootstrap interval of the mean ({RESAMPLES:,} resamples of groups of records that "
-        f"share a patient or an image, percentiles, seed {SEED}; of a rate of 0 or 100 %: Wilson's, groups counted as "
-        f"wholly alike). {groups}. Patients that records share unknown to the data set make intervals too narrow."
-    )
-    if lacking:
-        yield f"No interval (fewer than two groups, or no mean over records): {shorten(lacking, ', ')}."
 
 
 def _not_scored(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str]:

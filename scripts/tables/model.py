@@ -35,6 +35,9 @@ class Cell:
         extras: the metric's further figures, e.g. EM's right, parsed, closed.
         mark: `best`, `second` or empty.
         interval: the mean's bootstrap interval, where it is to be shown.
+        position: how far it lies from the floor (0) to the ceiling (1), or its gain over the floor in dB, where that is
+            to be shown.
+        is_practical: whether `bounds` take unscored records to be as good as the floor's, not the range's worst.
     """
 
     mean: float | None
@@ -49,6 +52,8 @@ class Cell:
     extras: Mapping[str, Any] = field(default_factory=dict)
     mark: str = ""
     interval: Interval | None = None
+    position: float | None = None
+    is_practical: bool = False
 
     @property
     def complete(self) -> bool:
@@ -124,3 +129,13 @@ class Document:
         return any(
             cell.mark for table in self.tables for line in table.lines for cell in line.cells if cell is not None
         )
+
+
+def whole_lines(table: Table) -> list[Line]:
+    """One line a system, over all records."""
+    return [line for line in table.lines if line.kind in ("all", "micro")]
+
+
+def all_cells(table: Table) -> list[Cell]:
+    """The cells of those lines."""
+    return [cell for line in whole_lines(table) for cell in line.cells if cell is not None]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from medgen_metrics.failures import is_system_failure
 
+from .anchors import shown_position
 from .columns import Column
 from .model import Cell
 from .model import Line
@@ -47,6 +48,8 @@ def _beside(column: Column, cell: Cell) -> Iterator[str]:
         yield cell.groups
     if cell.interval is not None and cell.interval.low is not None and cell.interval.high is not None:
         yield f"{column.printed(cell.interval.low)}–{column.printed(cell.interval.high)}"
+    if cell.position is not None:
+        yield shown_position(column, cell.position)
     extras = cell.extras
     if extras.get("pooled") is not None:
         yield f"pooled {column.printed(extras['pooled'])}"

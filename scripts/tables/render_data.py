@@ -41,7 +41,7 @@ FIELDS = (
     "failures",
     "signature",
 )
-OPTIONAL = ("interval_low", "interval_high", "groups", "largest_group")
+OPTIONAL = ("interval_low", "interval_high", "groups", "largest_group", "position", "gain_db", "bounds")
 
 
 def render_csv(document: Document) -> str:
@@ -109,15 +109,19 @@ def _figures(table: Table, column: Column, cell: Cell) -> dict[str, Any]:
         "common_n": table.common[column.metric],
         "failures": dict(cell.failures),
         "signature": " ".join(column.signatures),
-        **_requested(cell),
+        **_requested(column, cell),
     }
 
 
-def _requested(cell: Cell) -> dict[str, Any]:
+def _requested(column: Column, cell: Cell) -> dict[str, Any]:
     """Figures that the table was asked for."""
     found: dict[str, Any] = {}
     if cell.interval is not None:
         found |= dict(zip(OPTIONAL[:4], cell.interval, strict=True))
+    if cell.position is not None:
+        found["gain_db" if column.unit == "dB" else "position"] = cell.position
+    if cell.is_practical:
+        found["bounds"] = "practical"
     return found
 
 

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from medgen_metrics import locality
 from medgen_metrics.rows import MetricSpec
 from medgen_metrics.rows import Row
 
+from .columns import DIAGNOSTICS
 from .passes import pass_row
 from .passes import pass_specs
 from .show import Show
@@ -35,4 +37,14 @@ def view(specs: Mapping[str, MetricSpec], protocol: str, show: Show) -> View:
     if show.marks is not None:
         marks = show.marks.marks
         return View(pass_specs(marks, specs), pass_row(marks, specs, protocol))
+    if show.diagnostics and "psnr" in specs:
+        return View({**specs, **{spec.name: spec for spec in locality.SPECS}}, _with_diagnostics)
     return View(specs)
+
+
+def _with_diagnostics(row: Row) -> Row:
+    # An output that could not be scored at all has no diagnostics for the same reason.
+    reason = row.reasons.get("psnr")
+    if reason is None:
+        return row
+    return Row(row.values, {**row.reasons, **dict.fromkeys(DIAGNOSTICS, reason)}, row.flags)
