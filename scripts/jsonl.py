@@ -129,7 +129,7 @@ def _lines(file: BinaryIO, sha: Any) -> Iterator[tuple[int, bytes, int]]:
         number += 1
         sha.update(line)
         length = len(line)
-        while not line.endswith(b"\n") and (more := file.readline(MAX_LINE + 1)):
+        while not line.endswith(b"\n") and (more := file.readline(2**16)):
             sha.update(more)
             length += len(more)
             line = line[:200] + more[-1:]  # too long to be parsed: only its ends are kept
