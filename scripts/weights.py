@@ -15,7 +15,8 @@ def list_weights() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("name", "tier", "metric", "MB", "licence", "here", "origin", box=None, pad_edge=False)
+    table = Table("name", "tier", "metric", "MB", "licence", "here", box=None, pad_edge=False)
+    table.add_column("origin", overflow="fold")
     for entry in weights.REGISTRY.values():
         here = "yes" if entry.find() is not None else "no"
         table.add_row(entry.name, entry.tier, entry.metric, str(entry.megabytes), entry.licence, here, entry.origin)

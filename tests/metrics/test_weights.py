@@ -1,3 +1,4 @@
+import hashlib
 import socket
 import threading
 import time
@@ -17,6 +18,13 @@ class Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self.send_response(404)
         self.end_headers()
+
+    def do_GET(self) -> None:
+        content = b"0" * 100_000
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
 
     def log_message(self, *arguments: object) -> None:
         pass
@@ -109,3 +117,20 @@ def test_every_entry_says_what_a_user_needs(monkeypatch: pytest.MonkeyPatch, tmp
         assert known.tier in {"pixel", "text"}
         assert known.megabytes > 0
         assert known.find() is None, "an empty cache holds nothing"
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_a_backbone_is_kept_only_if_its_digest_is_right(
+    is_right: bool, server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    digest = hashlib.sha256(b"0" * 100_000).hexdigest()[:8] if is_right else "deadbeef"
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setattr(weights, "_backbone_url", lambda net: f"{server}/{net}-{digest}.pth")
+    if is_right:
+        path = weights.obtain("lpips-squeeze", offline=False)
+        assert path == tmp_path / "hub" / "checkpoints" / f"squeeze-{digest}.pth"
+        assert weights.obtain("lpips-squeeze", offline=True) == path
+    else:
+        with pytest.raises(WeightsUnavailable, match="could not be downloaded: invalid hash value"):
+            weights.obtain("lpips-squeeze", offline=False)
+        assert not any(path.is_file() for path in tmp_path.rglob("*"))
