@@ -31,18 +31,32 @@ SPECS = (
 255, of the changed and of the kept region; how much of the input's error in the changed region is gone (0 of a copy of
 the input, 1 of the reference, negative where the error grew); the PSNR over the input's, in dB."""
 
-COLUMNS = (*(spec.name for spec in SPECS), "input_width", "input_height")
-"""All floats that a row may hold for these."""
+COLUMNS = (*(spec.name for spec in SPECS), "input_mse", "input_width", "input_height")
+"""All floats that a row may hold for these: also the input's mean squared error and its size."""
 
 
-def changed_region(reference: Image.Image, source: Image.Image) -> Image.Image:
-    """The changed region of two 8-bit RGB images of one size: mode L, 255 where changed, else 0."""
-    from scipy.ndimage import maximum_filter
+def changed_region(difference: Image.Image) -> Image.Image:
+    """The changed region, mode L, 255 where changed, else 0.
 
-    red, green, blue = ImageChops.difference(reference, source).split()
-    largest = np.asarray(ImageChops.lighter(ImageChops.lighter(red, green), blue))
-    is_over = (largest > THRESHOLD).view(np.uint8)
-    return Image.fromarray(maximum_filter(is_over, SIDE, mode="constant") * np.uint8(255))
+    Args:
+        difference: of reference and input, absolute, 8-bit RGB.
+    """
+    red, green, blue = difference.split()
+    largest = ImageChops.lighter(ImageChops.lighter(red, green), blue)
+    is_over = np.asarray(largest) > THRESHOLD
+    return Image.fromarray(_dilated(_dilated(is_over).T).T.view(np.uint8) * np.uint8(255))
+
+
+def _dilated(mask: np.ndarray) -> np.ndarray:
+    """Dilated by `SIDE` along the first axis. By shifts that double, a tenth of the time of scipy's filters."""
+    reach = SIDE // 2
+    found = np.pad(mask, ((reach, reach), (0, 0)))
+    covered = 1
+    while covered < SIDE:
+        step = min(covered, SIDE - covered)
+        found = found[:-step] | found[step:]
+        covered += step
+    return found
 
 
 def locality(candidate: Image.Image, reference: Image.Image, source: Image.Image) -> dict[str, float]:
@@ -54,21 +68,27 @@ def locality(candidate: Image.Image, reference: Image.Image, source: Image.Image
         source: the image that was to be edited, 8-bit RGB, of the same size.
 
     Returns:
-        `changed_share`; `changed_mae` and `changed_gain` unless nothing changes; `kept_mae` unless everything does.
+        `input_mse`, the input's mean squared error; `changed_share`; `changed_mae` and `changed_gain` unless nothing
+        changes; `kept_mae` unless everything does.
     """
-    changed = changed_region(reference, source)
-    error = ImageChops.difference(candidate, reference)
-    inside = _error(error.histogram(changed))
-    whole = _error(error.histogram())
+    before = ImageChops.difference(source, reference)
+    changed = changed_region(before)
+    after = ImageChops.difference(candidate, reference)
+    inside = _error(after.histogram(changed))
+    whole = _error(after.histogram())
     outside = (whole[0] - inside[0], whole[1] - inside[1])
-    found = {"changed_share": inside[1] / whole[1]}
+    found = {"input_mse": mean_square(before.histogram()), "changed_share": inside[1] / whole[1]}
     if inside[1]:
-        before = _error(ImageChops.difference(source, reference).histogram(changed))
         found["changed_mae"] = inside[0] / inside[1]
-        found["changed_gain"] = 1 - inside[0] / before[0]
+        found["changed_gain"] = 1 - inside[0] / _error(before.histogram(changed))[0]
     if outside[1]:
         found["kept_mae"] = outside[0] / outside[1]
     return found
+
+
+def mean_square(counts: Sequence[int]) -> float:
+    """Mean square of the values in a histogram of 8-bit channels; summed in integers."""
+    return sum((index % 256) ** 2 * count for index, count in enumerate(counts)) / sum(counts)
 
 
 def _error(counts: Sequence[int]) -> tuple[int, int]:

@@ -24,6 +24,7 @@ from .images import Picture
 from .images import check_type
 from .images import read
 from .locality import locality
+from .locality import mean_square
 from .pairs import Pair
 from .pairs import check_window
 from .pairs import pair
@@ -96,8 +97,7 @@ def psnr(mse: float) -> float | None:
 
 def mean_squared_error(first: Image.Image, second: Image.Image) -> float:
     """Of two 8-bit RGB images of one size, over all pixels and channels; summed in integers."""
-    counts = ImageChops.difference(first, second).histogram()
-    return sum((index % 256) ** 2 * count for index, count in enumerate(counts)) / (3 * first.width * first.height)
+    return mean_square(ImageChops.difference(first, second).histogram())
 
 
 def draft(plan: Plan, source: Source) -> Draft:
@@ -140,7 +140,7 @@ def _against_input(
     if is_same(candidate, edited):
         result.flags.append("no_op")
     result.values.update(locality(images.candidate, images.reference, before))
-    ends = [psnr(result.values["mse"]), psnr(mean_squared_error(before, images.reference))]
+    ends = [psnr(result.values["mse"]), psnr(result.values["input_mse"])]
     after, start = (IDENTICAL_PSNR if end is None and plan.is_paper else end for end in ends)
     if after is not None and start is not None:
         result.values["psnr_gain"] = after - start

@@ -21,6 +21,10 @@ def image(pixels: np.ndarray) -> Image.Image:
     return Image.fromarray(pixels)
 
 
+def difference(first: np.ndarray, second: np.ndarray) -> Image.Image:
+    return image(np.abs(first.astype(int) - second).astype(np.uint8))
+
+
 def edited(rows: slice, columns: slice, by: int = 50) -> np.ndarray:
     pixels = BEFORE.copy()
     pixels[rows, columns] += np.uint8(by)
@@ -31,7 +35,7 @@ REFERENCE = edited(slice(10, 20), slice(15, 25))
 
 
 def test_region_is_the_change_dilated() -> None:
-    region = np.asarray(changed_region(image(REFERENCE), image(BEFORE)))
+    region = np.asarray(changed_region(difference(REFERENCE, BEFORE)))
     expected = np.zeros((40, 50), np.uint8)
     expected[7:23, 12:28] = 255  # three pixels more at each side
     assert (region == expected).all()
@@ -43,7 +47,7 @@ def test_region_against_scipy() -> None:
     over = np.abs(mixed.astype(int) - BEFORE).max(axis=2) > THRESHOLD
     expected = binary_dilation(over, np.ones((7, 7), bool))
     assert 0 < expected.mean() < 1
-    assert ((np.asarray(changed_region(image(mixed), image(BEFORE))) == 255) == expected).all()
+    assert ((np.asarray(changed_region(difference(mixed, BEFORE))) == 255) == expected).all()
 
 
 @pytest.mark.parametrize(("by", "share"), [(THRESHOLD, 0.0), (THRESHOLD + 1, 256 / 2000)])
@@ -58,6 +62,7 @@ def test_regions_are_scored_apart() -> None:
     output[30:32, 40:45] += np.uint8(10)
     made = locality(image(output), image(REFERENCE), image(BEFORE))
     assert made == {
+        "input_mse": pytest.approx(50**2 * 100 / 2000),
         "changed_share": 256 / 2000,
         "changed_mae": 50 * 50 / 256,
         "changed_gain": pytest.approx(0.5),
@@ -73,9 +78,14 @@ def test_doing_nothing_gains_nothing_and_the_reference_everything() -> None:
 
 
 def test_empty_regions_do_not_apply() -> None:
-    assert locality(image(BEFORE), image(BEFORE), image(BEFORE)) == {"changed_share": 0.0, "kept_mae": 0.0}
+    assert locality(image(BEFORE), image(BEFORE), image(BEFORE)) == {
+        "input_mse": 0.0,
+        "changed_share": 0.0,
+        "kept_mae": 0.0,
+    }
     inverted = image(255 - edited(slice(0, 40), slice(0, 50), 55))
     assert set(locality(image(BEFORE), inverted, image(np.zeros_like(BEFORE)))) == {
+        "input_mse",
         "changed_share",
         "changed_mae",
         "changed_gain",
