@@ -120,8 +120,14 @@ def run(
     verb(system, config.value, edition=edition.value, data_dir=data_dir, out=out, limit=limit, seed=seed)
 
 
-@app.command()
+_SCORE = "Score predictions: rows in out/scores, out/results/SYSTEM.json. Killed at any moment, it continues."
+_PLAN = "Say what `score` with the same options will do: records, what is done, weights, time. Writes nothing."
+
+
+@app.command(help=_SCORE)
+@app.command("plan", help=_PLAN)
 def score(
+    context: typer.Context,
     predictions: Annotated[
         list[Path],
         typer.Argument(help="Folders out/predictions/SYSTEM, or single JSONL files (ours or the public evaluator's)."),
@@ -162,9 +168,8 @@ def score(
     ] = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Score predictions: rows in out/scores, out/results/SYSTEM.json. Killed at any moment, it continues."""
+    """`score` and `plan` take the same options: one says beforehand what the other will do."""
     from .score import ScoreOptions
-    from .score import score as verb
 
     options = ScoreOptions(
         edition=edition.value,
@@ -185,6 +190,10 @@ def score(
         image_roots=tuple(image_root or ()),
         offline=offline,
     )
+    if context.info_name == "plan":
+        from .plan import plan as verb
+    else:
+        from .score import score as verb
     verb(predictions, options, config=config.value if config else None, system=system)
 
 
@@ -230,6 +239,21 @@ def table(
         diagnostics=diagnostics,
     )
     verb(results, format=format.value, show=show)
+
+
+@app.command()
+def export(
+    out: Annotated[Path, typer.Argument(help="The folder to write; an earlier export is replaced.")] = Path(
+        "medgen-bench"
+    ),
+    edition: EditionOption = Edition.paper,
+    data_dir: DataOption = None,
+    config: Annotated[list[Config] | None, typer.Option(help="Only this config; repeatable. Default: all.")] = None,
+) -> None:
+    """Write the data set as Parquet, images embedded, with a card: load_dataset("medgen-bench") reads it alone."""
+    from .export import export as verb
+
+    verb(out, edition=edition.value, data_dir=data_dir, configs=[name.value for name in config or ()])
 
 
 @weights_app.command("list")

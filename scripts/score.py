@@ -103,11 +103,7 @@ def _release(locks: Sequence["BaseFileLock"]) -> None:
 
 
 def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, here: launch.Ranks) -> list[Path]:
-    built = {
-        name: tiers.build(name, _tier_options(options, here))
-        for name in names
-        if any(name in tiers.CONFIG_TIERS[task.job.config] for task in tasks)
-    }
+    built = build_tiers(tasks, names, options, here.device)
     for name, tier in built.items():
         for metric, why in tier.scorer.unavailable.items():
             if here.is_main:
@@ -122,10 +118,13 @@ def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, h
     return _aggregate(tasks, built, options)
 
 
-def _tier_options(options: ScoreOptions, here: launch.Ranks) -> tiers.TierOptions:
-    return tiers.TierOptions(
+def build_tiers(
+    tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, device: str | None
+) -> dict[str, tiers.Tier]:
+    """The tiers named that any task has use for; each is made once and serves them all."""
+    chosen = tiers.TierOptions(
         protocol=options.protocol,
-        device=here.device,
+        device=device,
         offline=options.offline or None,
         lpips_net=options.lpips_net,
         lpips_weights=options.lpips_weights,
@@ -133,6 +132,8 @@ def _tier_options(options: ScoreOptions, here: launch.Ranks) -> tiers.TierOption
         text_layers=options.text_layers,
         text_baseline=options.text_baseline,
     )
+    used = {name for task in tasks for name in tiers.CONFIG_TIERS[task.job.config]}
+    return {name: tiers.build(name, chosen) for name in names if name in used}
 
 
 def _score_tier(task: Task, name: str, tier: tiers.Tier, options: ScoreOptions, here: launch.Ranks) -> None:

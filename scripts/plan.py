@@ -1,0 +1,82 @@
+"""`medgen-bench plan`: what `score` with the same options will do, and about how long it will take. Writes nothing."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from . import score as scoring_verb
+from .score import ScoreOptions
+from .scoring import journal
+from .scoring import tiers
+from .scoring.jobs import jobs
+from .scoring.task import Task
+from .scoring.task import read_tasks
+
+PROBE = 8  # records; after as many that are not timed, in which models load and caches fill
+
+
+def plan(
+    paths: Sequence[Path], options: ScoreOptions, *, config: str | None = None, system: str | None = None
+) -> list[Path]:
+    """Print a row a system, config and tier: records, done, to score, estimated time on one process; then weights.
+
+    Args:
+        paths: as `score`.
+        options: as `score`; nothing is downloaded.
+        config: as `score`.
+        system: as `score`.
+
+    Returns:
+        No file: it writes none.
+
+    Raises:
+        UsageError: the bad input that `score` would refuse.
+    """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    names = tiers.chosen(options.tiers)
+    todo = jobs(paths, config, system)
+    tasks = read_tasks(todo, options.edition, options.data_dir, options.limit, options.seed, options.image_roots)
+    built = scoring_verb.build_tiers(tasks, names, replace(options, offline=True), options.device)
+    table = Table("system", "config", "tier", box=None, pad_edge=False)
+    for heading in ("records", "done", "to score", "time"):
+        table.add_column(heading, justify="right")
+    total = 0.0
+    seconds: dict[str, float] = {}
+    for task in tasks:
+        done = journal.read(options.out / "scores" / task.job.system, task.job.config, notice=print)
+        for name in (name for name in built if name in tiers.CONFIG_TIERS[task.job.config]):
+            positions = task.selection.positions
+            left = [place for place in positions if task.key(name, built[name].scorer, place) not in done]
+            if left and name not in seconds:
+                seconds[name] = _seconds_a_record(task, built[name], left)
+            needed = len(left) * seconds.get(name, 0.0)
+            total += needed
+            counts = (str(len(positions)), str(len(positions) - len(left)), str(len(left)))
+            table.add_row(escape(task.job.system), task.job.config, name, *counts, _duration(needed))
+    Console().print(table)
+    processes = options.processes or 1
+    print(f"\nAbout {_duration(total / processes)} on {processes} process{'es' * (processes > 1)}, start-up apart.")
+    outlook = "would be left unscored" if options.offline else "would be downloaded first, or left unscored"
+    for name, tier in built.items():
+        for metric in tier.scorer.unavailable:
+            print(f"{name}: the weights of {metric} are not here and {outlook} (`medgen-bench weights list`)")
+    return []
+
+
+def _seconds_a_record(task: Task, tier: tiers.Tier, positions: Sequence[int]) -> float:
+    """Seconds to score a record, from a probe of records spread over those that are left."""
+    step = max(1, len(positions) // PROBE)
+    samples = [task.sample(position) for position in positions[::step][:PROBE]]
+    tier.score(samples)
+    start = time.perf_counter()
+    tier.score(samples)
+    return (time.perf_counter() - start) / len(samples)
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds))) if seconds >= 1 else f"{seconds:.1f} s"

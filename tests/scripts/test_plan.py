@@ -1,0 +1,31 @@
+from pathlib import Path
+
+import pytest
+
+from medgen_scripts.plan import plan
+from medgen_scripts.score import score
+
+from .scored import options
+from .scored import write_data
+from .scored import write_predictions
+
+
+def rows(printed: str) -> dict[str, list[str]]:
+    """Config -> records, done, to score."""
+    lines = [line.split() for line in printed.splitlines()]
+    return {line[1]: line[3:6] for line in lines if line[:1] == ["mine"]}
+
+
+def test_a_plan_says_what_score_will_do_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, mine, out = write_data(tmp_path / "data", 12), write_predictions(tmp_path / "mine", 12), tmp_path / "out"
+    plan([mine], options(data, out))
+    printed = capsys.readouterr().out
+    assert rows(printed) == {"vqa": ["12", "0", "12"], "edit": ["12", "0", "12"]}
+    assert "the weights of lpips are not here and would be left unscored" in printed
+    assert not out.exists()
+    score([mine], options(data, out, tiers=("pixel",)))
+    capsys.readouterr()
+    before = sorted(out.rglob("*"))
+    plan([mine], options(data, out, limit=5))
+    assert rows(capsys.readouterr().out) == {"vqa": ["5", "0", "5"], "edit": ["5", "5", "0"]}
+    assert sorted(out.rglob("*")) == before
