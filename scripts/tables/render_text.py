@@ -1,6 +1,7 @@
 """Tables for a terminal, readable in 100 columns."""
 
 from collections.abc import Iterator
+from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -9,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
+from .columns import Column
 from .model import Document
 from .model import Table
 from .printing import Printed
@@ -17,6 +19,7 @@ from .printing import printable
 from .printing import printed
 
 WIDTH = 100
+GAP = 3  # characters around and between columns
 # Where a terminal can't show bold and underlined, marks are characters.
 STYLES = {"best": "bold", "second": "underline"}
 CHARACTERS = {"best": "*", "second": "_"}
@@ -26,17 +29,18 @@ def write(document: Document, console: Console) -> None:
     """Print all tables and notes; names from result files are data, never markup."""
     styled = console.is_terminal and not console.is_dumb_terminal
     with console.capture() as capture:
-        for part in _parts(document, styled):
+        for part in _parts(document, styled, console.width):
             console.print(part)
     # Padding to the full width would wrap in a narrower window, and litter files.
     for line in capture.get().removesuffix("\n").split("\n"):
         console.file.write(f"{line.rstrip()}\n")
 
 
-def _parts(document: Document, styled: bool) -> Iterator[RenderableType]:
+def _parts(document: Document, styled: bool, width: int) -> Iterator[RenderableType]:
     for table in document.tables:
         yield Text(printable(table.title), style="bold")
-        yield _grid(table, styled)
+        for places in _splits(table, styled, width):
+            yield _grid(table, places, styled)
         yield from _notes(table.notes)
         yield Text()
     if document.marked:
@@ -50,13 +54,40 @@ def _notes(notes: tuple[str, ...] | list[str]) -> Iterator[RenderableType]:
     return (Padding(Text(printable(note), style="dim"), (0, 0, 0, 2)) for note in notes)
 
 
-def _grid(table: Table, styled: bool) -> Grid:
+def _splits(table: Table, styled: bool, width: int) -> Iterator[list[int]]:
+    """Columns that fit one grid beside the systems' names; what doesn't fit goes to further grids below."""
+    names = [len(printable(name)) + (2 if table.by else 0) for line in table.lines for name in (line.system,)]
+    names += [len(printable(group_name(table, line))) for line in table.lines]
+    # A long name folds; figures don't.
+    room = width - min(max([len("system"), *names]), width // 3) - GAP
+    places: list[int] = []
+    used = 0
+    for place, column in enumerate(table.columns):
+        texts = [_head(column)]
+        texts += [_cell(printed(column, line.cells[place], table.protocol), styled) for line in table.lines]
+        needed = max(_widest(text) for text in texts) + GAP
+        if places and used + needed > room:
+            yield places
+            places, used = [], 0
+        places.append(place)
+        used += needed
+    yield places
+
+
+def _widest(text: Text) -> int:
+    return max(line.cell_len for line in text.split("\n", allow_blank=True))
+
+
+def _head(column: Column) -> Text:
+    # A stand-in's name goes to a line of its own, since it is longer than any figure.
+    return Text(f"{printable(column.head).replace('[', chr(10) + '[', 1)} {column.arrow}".rstrip())
+
+
+def _grid(table: Table, places: Sequence[int], styled: bool) -> Grid:
     grid = Grid(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold" if styled else "")
     grid.add_column("system", overflow="fold")
-    for column in table.columns:
-        # A stand-in's name goes to a line of its own, since it is longer than any figure.
-        head = printable(column.head).replace("[", "\n[", 1)
-        grid.add_column(Text(f"{head} {column.arrow}"), justify="right", no_wrap=True)
+    for place in places:
+        grid.add_column(_head(table.columns[place]), justify="right", no_wrap=True)
     block = None
     anchored = False
     for line in table.lines:
@@ -67,10 +98,7 @@ def _grid(table: Table, styled: bool) -> Grid:
         elif line.role and not anchored and block is not None and not table.by:
             grid.add_section()
         block, anchored = group, bool(line.role)
-        cells = [
-            _cell(printed(column, cell, table.protocol), styled)
-            for column, cell in zip(table.columns, line.cells, strict=True)
-        ]
+        cells = [_cell(printed(table.columns[place], line.cells[place], table.protocol), styled) for place in places]
         grid.add_row(Text(f"{'  ' if table.by else ''}{printable(line.system)}"), *cells)
     return grid
 

@@ -1,0 +1,38 @@
+from medgen_metrics.rows import Row
+from medgen_scripts.tables.model import Document
+from tests.scripts.built import as_text
+from tests.scripts.built import built
+from tests.scripts.results import config_result
+from tests.scripts.results import result
+
+SCORES = {"ssim": 0.9, "psnr": 30.0, "mse": 65.0, "lpips": 0.5}
+DIAGNOSTICS = {"changed_share": 0.25, "changed_mae": 20.0, "changed_gain": -4.5, "kept_mae": 1.0, "psnr_gain": 13.0}
+
+
+def wide(system: str = "a-system-with-a-name") -> Document:
+    rows = [Row({name: value + step * value for name, value in (SCORES | DIAGNOSTICS).items()}) for step in (0.0, 0.1)]
+    return built(result(system, {"edit": config_result({"pixel": rows})}), diagnostics=True, intervals=True)
+
+
+def test_columns_that_do_not_fit_stand_in_a_further_grid() -> None:
+    document = wide()
+    text = as_text(document)
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.count("a-system-with-a-name") == 2
+    assert "…" not in text
+    for column in document.tables[0].columns:
+        assert text.count(f"{column.head} {column.arrow}".rstrip() + " ") + text.count(
+            f"{column.head} {column.arrow}".rstrip() + "\n"
+        ), column.head
+    assert "-495.00–-450.00" in text
+
+
+def test_a_long_name_folds_and_figures_stay() -> None:
+    text = as_text(wide("n" * 300))
+    assert max(map(len, text.splitlines())) <= 100
+    assert "-495.00–-450.00" in text
+
+
+def test_one_grid_where_all_fits() -> None:
+    document = built(result("alpha", {"edit": config_result({"pixel": [Row(SCORES)]})}))
+    assert as_text(document).count("alpha") == 1
