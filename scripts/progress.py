@@ -12,12 +12,12 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress(label: str, total: int, *, show: bool = True) -> Iterator[Advance]:
+def progress(label: str, total: int | None, *, show: bool = True) -> Iterator[Advance]:
     """A bar of `total` steps on standard error.
 
     Args:
         label: what is being done.
-        total: steps in all.
+        total: steps in all; None where that is not known.
         show: False for processes that don't report.
     """
     from rich.console import Console

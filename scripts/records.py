@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
+from .errors import UsageError
+
 if TYPE_CHECKING:
     from datasets import Dataset
     from PIL.Image import Image
@@ -130,6 +132,18 @@ def _picture(image: dict[str, Any], record_id: str, column: str) -> Picture:
     return Picture(data, image["path"])
 
 
+def check_names(config: str, edition: str) -> None:
+    """UsageError for a config or an edition that there is not."""
+    import medgen_bench
+
+    for what, value, known in (
+        ("config", config, medgen_bench.CONFIGS),
+        ("edition", edition, medgen_bench.EDITIONS),
+    ):
+        if value not in known:
+            raise UsageError(f"unknown {what} {value!r}; expected one of {', '.join(known)}")
+
+
 def load_records(config: str, edition: str = "paper", data_dir: str | Path | None = None) -> Records:
     """Load a config's records.
 
@@ -143,14 +157,7 @@ def load_records(config: str, edition: str = "paper", data_dir: str | Path | Non
     """
     import medgen_bench
 
-    from .errors import UsageError
-
-    for what, value, known in (
-        ("config", config, medgen_bench.CONFIGS),
-        ("edition", edition, medgen_bench.EDITIONS),
-    ):
-        if value not in known:
-            raise UsageError(f"unknown {what} {value!r}; expected one of {', '.join(known)}")
+    check_names(config, edition)
     if not sys.stderr.isatty():
         import datasets
 

@@ -7,6 +7,7 @@ import platform
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+from . import export
 from . import pixel
 from . import startup
 from . import text
@@ -15,7 +16,7 @@ from . import text
 def main() -> None:
     """Run all benchmarks."""
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    for section in (startup, text, pixel):
+    for section in (startup, text, pixel, export):
         print(f"\n{(section.__doc__ or '').splitlines()[0]}")
         for line in section.run():
             print(f"  {line}")

@@ -1,9 +1,11 @@
-"""A small Hugging Face Hub on loopback: read-only repositories in memory, a log of requests, and faults on demand.
+"""A small Hugging Face Hub on loopback: repositories in memory, a log of requests, and faults on demand.
 
-Speaks what `huggingface_hub` asks when it downloads: repository info, file trees, and files with ranges. A process is
-sent here by `Hub.environment()`, which must be set before the library is imported there.
+Speaks what `huggingface_hub` asks when it downloads (repository info, file trees, files with ranges), and when it
+creates a repository and uploads a folder (plain commits, LFS for large files). A process is sent here by
+`Hub.environment()`, which must be set before the library is imported there.
 """
 
+import base64
 import hashlib
 import json
 import re
@@ -20,6 +22,8 @@ from urllib.parse import unquote
 from urllib.parse import urlsplit
 
 _API = re.compile(r"/api/(models|datasets|spaces)/([^/]+/[^/]+)(?:/(revision|tree)/([^/]+)(?:/(.*))?)?")
+_WRITE = re.compile(r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/(preupload|commit)/main")
+_LFS = re.compile(r"/(?:(?:datasets|spaces)/)?[^/]+/[^/]+\.git/info/lfs/objects/batch")
 _FILE = re.compile(r"/(?:(datasets|spaces)/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
 
 
@@ -52,6 +56,7 @@ class Hub(ThreadingHTTPServer):
         repositories: (kind, id) -> revision -> path -> content. `main` is an alias of a commit.
         log: all requests, in order of their answers.
         drops: faults to come; each happens once.
+        uploads: large files that were sent, by SHA-256, and are in no commit yet.
     """
 
     daemon_threads = True
@@ -62,6 +67,7 @@ class Hub(ThreadingHTTPServer):
         self.heads: dict[tuple[str, str], str] = {}
         self.log: list[Request] = []
         self.drops: list[Drop] = []
+        self.uploads: dict[str, bytes] = {}
 
     @property
     def url(self) -> str:
@@ -113,6 +119,71 @@ class _Handler(BaseHTTPRequestHandler):
             self._missing("EntryNotFound")
 
     do_HEAD = do_GET
+
+    def do_POST(self) -> None:
+        path, body = unquote(urlsplit(self.path).path), self._body()
+        if path == "/api/repos/create":
+            asked = json.loads(body)
+            kind, name = f"{asked.get('type', 'model')}s", f"{asked.get('organization') or 'user'}/{asked['name']}"
+            self.server.add(kind, name, "0" * 40, {})
+            self._json({"url": self._page(kind, name)})
+        elif path == "/api/validate-yaml":
+            self._json({"errors": [], "warnings": []})
+        elif _LFS.fullmatch(path):
+            objects = [
+                {**{key: each[key] for key in ("oid", "size")}, "actions": {"upload": {"href": self._href(each)}}}
+                for each in json.loads(body)["objects"]
+            ]
+            self._json({"transfer": "basic", "objects": objects})
+        elif found := _WRITE.fullmatch(path):
+            self._write(found[1], found[2], found[3], body)
+        else:
+            self._missing("EntryNotFound")
+
+    def do_PUT(self) -> None:
+        digest, data = self.path.rsplit("/", 1)[1], self._body()
+        assert hashlib.sha256(data).hexdigest() == digest
+        self.server.uploads[digest] = data
+        self._send(200, b"", {})
+
+    def _page(self, kind: str, repository: str) -> str:
+        return f"{self.server.url}/{repository}" if kind == "models" else f"{self.server.url}/{kind}/{repository}"
+
+    def _href(self, asked: dict[str, Any]) -> str:
+        return f"{self.server.url}/lfs/{asked['oid']}"
+
+    def _write(self, kind: str, repository: str, what: str, body: bytes) -> None:
+        commit, files = self._commit(kind, repository, "main")
+        if files is None:
+            return
+        if what == "preupload":
+            names = [file["path"] for file in json.loads(body)["files"]]
+            modes = [{"path": name, "uploadMode": "lfs" if _is_lfs(name) else "regular"} for name in names]
+            self._json({"files": [{**mode, "shouldIgnore": False, "oid": None} for mode in modes]})
+            return
+        files = dict(files)
+        for line in body.splitlines():
+            operation = json.loads(line)
+            value = operation["value"]
+            if operation["key"] == "file":
+                files[value["path"]] = base64.b64decode(value["content"])
+            elif operation["key"] == "lfsFile":
+                files[value["path"]] = self.server.uploads.pop(value["oid"])
+        commit = hashlib.sha1(commit.encode() + body).hexdigest()
+        self.server.add(kind, repository, commit, files)
+        self._json(
+            {"success": True, "commitOid": commit, "commitUrl": f"{self._page(kind, repository)}/commit/{commit}"}
+        )
+
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = b""
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return body
 
     def _api(self, kind: str, repository: str, what: str | None, revision: str | None, folder: str | None) -> None:
         commit, files = self._commit(kind, repository, revision or "main")
