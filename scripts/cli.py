@@ -43,6 +43,12 @@ class Edition(str, Enum):
     sample = "sample"
 
 
+class SubsetName(str, Enum):
+    """A fixed selection of records."""
+
+    lite = "lite"
+
+
 class Protocol(str, Enum):
     """Whose metric definitions."""
 
@@ -92,6 +98,9 @@ OutOption = Annotated[Path, typer.Option(help="Folder for predictions/, scores/ 
 LimitOption = Annotated[
     int | None, typer.Option(min=1, help="Only N records a config: seeded, stratified by task and modality, nested.")
 ]
+SubsetOption = Annotated[
+    SubsetName | None, typer.Option(help="lite: a fixed selection of 100 to 200 records a config, instead of --limit.")
+]
 SeedOption = Annotated[int, typer.Option(help="Seed of --limit and of random systems.")]
 OfflineOption = Annotated[bool, typer.Option("--offline", help="Don't try to download weights.")]
 
@@ -113,11 +122,21 @@ def run(
     out: OutOption = Path("out"),
     limit: LimitOption = None,
     seed: SeedOption = 0,
+    subset: SubsetOption = None,
 ) -> None:
     """Produce a system's outputs: out/predictions/SYSTEM/CONFIG.jsonl and images."""
     from .run import run as verb
 
-    verb(system, config.value, edition=edition.value, data_dir=data_dir, out=out, limit=limit, seed=seed)
+    verb(
+        system,
+        config.value,
+        edition=edition.value,
+        data_dir=data_dir,
+        out=out,
+        limit=limit,
+        seed=seed,
+        subset=subset.value if subset else None,
+    )
 
 
 _SCORE = "Score predictions: rows in out/scores, out/results/SYSTEM.json. Killed at any moment, it continues."
@@ -142,6 +161,7 @@ def score(
     out: OutOption = Path("out"),
     limit: LimitOption = None,
     seed: SeedOption = 0,
+    subset: SubsetOption = None,
     protocol: Annotated[
         Protocol, typer.Option(help="paper: the published definitions; standard: the field's.")
     ] = Protocol.paper,
@@ -178,6 +198,7 @@ def score(
         out=out,
         limit=limit,
         seed=seed,
+        subset=subset.value if subset else None,
         protocol=protocol.value,
         processes=processes,
         expect_processes=expect_processes,

@@ -40,7 +40,8 @@ def plan(
 
     names = tiers.chosen(options.tiers)
     todo = jobs(paths, config, system)
-    tasks = read_tasks(todo, options.edition, options.data_dir, options.limit, options.seed, options.image_roots)
+    selection = (options.limit, options.seed)
+    tasks = read_tasks(todo, options.edition, options.data_dir, *selection, options.image_roots, options.subset)
     built = scoring_verb.build_tiers(tasks, names, replace(options, offline=True), options.device)
     table = Table("system", "config", "tier", box=None, pad_edge=False)
     for heading in ("records", "done", "to score", "time"):

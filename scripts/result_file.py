@@ -78,11 +78,15 @@ class Tier(Strict):
 
 
 class Subset(Strict):
-    """Which records were selected: `limit` asked for (None: all), its seed, and the digest of their sorted ids."""
+    """Which records were selected: `limit` asked for (None: all), its seed, and the digest of their sorted ids.
+
+    `name` is that of a fixed subset, `lite`, whose limit and seed they then are.
+    """
 
     limit: NonNegativeInt | None = None
     seed: int = 0
     digest: str
+    name: str | None = None
 
 
 class Predictions(BaseModel):

@@ -37,7 +37,7 @@ from .records import Records
 from .records import load_records
 from .scoring.results import versions
 from .subset import Subset
-from .subset import select
+from .subset import choose
 from .systems import build
 from .systems.base import System
 
@@ -58,6 +58,7 @@ def run(
     out: Path = Path("out"),
     limit: int | None = None,
     seed: int = 0,
+    subset: str | None = None,
 ) -> Path:
     """Run a system over a config.
 
@@ -69,6 +70,7 @@ def run(
         out: predictions go to `out/predictions/<system>`.
         limit: only so many records; a later run with more, or with all, continues.
         seed: of random systems and of the selection.
+        subset: `lite`, a fixed selection; not beside `limit`.
 
     Returns:
         The predictions file.
@@ -84,7 +86,8 @@ def run(
         raise UsageError(
             f"{built.name} gives {' and '.join(built.gives)}, but config {config} asks for {lacking[0]} too"
         )
-    selection = select(records.ids, records.column("task"), records.column("modality"), limit=limit, seed=seed)
+    strata = (records.column("task"), records.column("modality"))
+    selection = choose(config, records.ids, *strata, limit=limit, seed=seed, name=subset)
     folder = out / "predictions" / built.name
     held = hold(folder, config, f"producing {config} predictions")
     try:
@@ -246,7 +249,12 @@ class _Run:
             "edition": self.records.edition,
             "system": dict(self.system.definition),
             "records": len(self.records),
-            "subset": {"limit": selection.limit, "seed": selection.seed, "digest": selection.digest},
+            "subset": {
+                "name": selection.name,
+                "limit": selection.limit,
+                "seed": selection.seed,
+                "digest": selection.digest,
+            },
             "versions": {"python": platform.python_version(), **versions()},
             "host": f"{platform.system()} {platform.machine()}",
             "started": _now(),

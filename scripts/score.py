@@ -42,6 +42,7 @@ class ScoreOptions:
     out: Path = Path("out")
     limit: int | None = None
     seed: int = 0
+    subset: str | None = None
     protocol: str = "paper"
     processes: int | None = None
     expect_processes: int | None = None
@@ -78,7 +79,8 @@ def score(
     spawn = (options.processes or 1) > 1 and not launch.is_worker()
     # Several processes: input is checked here first, so that a fault is told once and not by every process.
     here = launch.ranks(None if spawn else options.expect_processes or options.processes, options.device)
-    tasks = read_tasks(todo, options.edition, options.data_dir, options.limit, options.seed, options.image_roots)
+    selection = (options.limit, options.seed)
+    tasks = read_tasks(todo, options.edition, options.data_dir, *selection, options.image_roots, options.subset)
     for task in tasks if here.is_main else ():
         for notice in task.predictions.notices:
             _say(notice)

@@ -4,6 +4,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 from itertools import groupby
 
 from medgen_metrics.signature import digest
@@ -20,12 +21,56 @@ class Subset:
         limit: what was asked for; None for all.
         seed: the selection's seed; it does not matter where `limit` is None.
         digest: of the selected ids, whatever their order: two results are over the same records iff it is equal.
+        name: of a fixed subset, `lite`; None of a selection of one's own.
     """
 
     positions: tuple[int, ...]
     limit: int | None
     seed: int
     digest: str
+    name: str | None = None
+
+
+LITE = {"vqa": 100, "edit": 200, "gen": 100}  # records a config
+LITE_SEED = 2511
+NAMED = ("lite",)
+
+
+def choose(
+    config: str,
+    ids: Sequence[str],
+    tasks: Sequence[str],
+    modalities: Sequence[str],
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+    name: str | None = None,
+) -> Subset:
+    """The records that `--limit` and `--seed`, or `--subset`, mean.
+
+    `lite` is fixed by a rule, not by a list: `select` with a limit and a seed of its own a config, so that it is the
+    same wherever the edition's ids are, and changes with neither the command's seed nor the records' order. An edition
+    with fewer records is taken whole.
+
+    Args:
+        config: vqa, edit or gen.
+        ids: as `select`.
+        tasks: as `select`.
+        modalities: as `select`.
+        limit: as `select`.
+        seed: as `select`.
+        name: one of `NAMED`, or None.
+
+    Raises:
+        UsageError: an unknown name; a name and a limit; a limit below 1.
+    """
+    if name is None:
+        return select(ids, tasks, modalities, limit, seed)
+    if name not in NAMED:
+        raise UsageError(f"--subset: expected one of {', '.join(NAMED)}, got {name!r}")
+    if limit is not None:
+        raise UsageError(f"--subset {name} is a fixed selection: expected no --limit beside it, got {limit}")
+    return replace(select(ids, tasks, modalities, LITE[config], LITE_SEED), name=name)
 
 
 def select(

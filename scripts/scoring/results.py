@@ -68,7 +68,7 @@ def config_result(
     return ConfigResult(
         records=len(records),
         selected=len(selection.positions),
-        subset=Subset(limit=selection.limit, seed=selection.seed, digest=selection.digest),
+        subset=Subset(**{name: getattr(selection, name) for name in Subset.model_fields}),
         predictions=predictions,
         tiers={
             # The sample is too small and too chosen to say anything of a population.

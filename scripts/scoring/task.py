@@ -13,7 +13,7 @@ from ..predictions import read_predictions
 from ..records import Records
 from ..records import load_records
 from ..subset import Subset
-from ..subset import select
+from ..subset import choose
 from . import journal
 from . import tiers
 from .jobs import Job
@@ -59,6 +59,7 @@ def read_tasks(
     limit: int | None,
     seed: int,
     image_roots: Sequence[Path],
+    subset: str | None = None,
 ) -> list[Task]:
     """Load the records of each config once, and read every prediction file.
 
@@ -70,6 +71,7 @@ def read_tasks(
     for job in todo:
         found = records[job.config]
         predictions = read_predictions(job.path, found, image_roots=image_roots)
-        selection = select(found.ids, found.column("task"), found.column("modality"), limit=limit, seed=seed)
+        strata = (found.column("task"), found.column("modality"))
+        selection = choose(job.config, found.ids, *strata, limit=limit, seed=seed, name=subset)
         tasks.append(Task(job, found, selection, predictions))
     return tasks

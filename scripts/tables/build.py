@@ -87,6 +87,7 @@ def _table(entries: Sequence[Entry], show: Show) -> Table:
         limit=first.result.subset.limit,
         seed=first.result.subset.seed,
         digest=first.result.subset.digest,
+        subset=first.result.subset.name,
         by=show.by,
         columns=shown,
         lines=tuple(lines),

@@ -90,6 +90,7 @@ class Table:
         by: what lines are grouped by; None for one line a system.
         common: metric -> how many records every shown system has scored.
         notes: the table's own foot.
+        subset: the name of a fixed subset.
     """
 
     config: str
@@ -106,11 +107,13 @@ class Table:
     lines: tuple[Line, ...]
     common: Mapping[str, int]
     notes: tuple[str, ...] = ()
+    subset: str | None = None
 
     @property
     def title(self) -> str:
         """Config, edition, protocol and records, for the table's head."""
-        some = f"{self.selected:,} of {self.records:,} records (--limit {self.limit}, seed {self.seed})"
+        how = f"--subset {self.subset}" if self.subset is not None else f"--limit {self.limit}, seed {self.seed}"
+        some = f"{self.selected:,} of {self.records:,} records ({how})"
         every = f"{self.selected:,} record{'' if self.selected == 1 else 's'}"
         records = some if self.limit is not None else every
         return f"{self.config} · edition {self.edition} · protocol {self.protocol} · {records}"

@@ -147,7 +147,7 @@ def _table(table: Table) -> dict[str, Any]:
         "protocol": table.protocol,
         "records": table.records,
         "selected": table.selected,
-        "subset": {"limit": table.limit, "seed": table.seed, "digest": table.digest},
+        "subset": {"name": table.subset, "limit": table.limit, "seed": table.seed, "digest": table.digest},
         "by": table.by,
         "columns": [
             {

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from medgen_scripts import result_file
+from medgen_scripts import subset
 from medgen_scripts.cli import main
 from medgen_scripts.errors import UsageError
 from medgen_scripts.lock import hold
@@ -185,6 +186,7 @@ def test_the_command_line_for_processes_means_the_same_options(tmp_path: Path, m
         out=tmp_path / "out",
         limit=7,
         seed=3,
+        subset="lite",
         protocol="standard",
         processes=2,
         expect_processes=2,
@@ -205,3 +207,16 @@ def test_the_command_line_for_processes_means_the_same_options(tmp_path: Path, m
     with pytest.raises(SystemExit):
         main(["score", *_arguments(paths, chosen, "edit", "a name")])
     assert calls == [(paths, chosen, {"config": "edit", "system": "a name"})]
+
+
+def test_a_fixed_subset_is_named_in_the_result(
+    data: Path, system: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(subset, "LITE", {"edit": 6, "vqa": 5})
+    out = tmp_path / "out"
+    score([system], options(data, out, subset="lite"))
+    found = load(out).configs["edit"]
+    assert (found.selected, found.subset.name, found.subset.limit) == (6, "lite", 6)
+    with pytest.raises(SystemExit):
+        main(["table", str(out / "results" / "mine.json")])
+    assert "6 of 20 records (--subset lite)" in capsys.readouterr().out

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from medgen_scripts.errors import UsageError
 from medgen_scripts.subset import Subset
+from medgen_scripts.subset import choose
 from medgen_scripts.subset import select
 
 # Sizes of tasks and modalities as uneven as the data set's.
@@ -87,3 +88,37 @@ def test_any_records_give_exactly_the_limit_once_each(strata: list[tuple[str, st
     ids = [f"id-{number}" for number in range(len(strata))]
     positions = select(ids, [task for task, _ in strata], [modality for _, modality in strata], limit, seed).positions
     assert len(set(positions)) == len(positions) == min(limit, len(ids))
+
+
+# --- the fixed subset -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("config", "count"), [("vqa", 100), ("edit", 200), ("gen", 100)])
+def test_lite_is_the_same_whatever_the_seed_and_the_order(config: str, count: int) -> None:
+    lite = choose(config, IDS, TASKS, MODALITIES, seed=0, name="lite")
+    assert (len(lite.positions), lite.limit, lite.name) == (count, count, "lite")
+    assert choose(config, IDS, TASKS, MODALITIES, seed=7, name="lite") == lite
+    turned = choose(config, IDS[::-1], TASKS[::-1], MODALITIES[::-1], name="lite")
+    assert turned.digest == lite.digest
+    assert select(IDS, TASKS, MODALITIES, count, 0).digest != lite.digest
+
+
+def test_lite_stays_what_it_was() -> None:
+    # A change of the rule would silently make results of different versions incomparable.
+    assert choose("gen", IDS, TASKS, MODALITIES, name="lite").digest == "ff55a9d3b9e519e5"
+
+
+def test_an_edition_with_fewer_records_is_taken_whole() -> None:
+    lite = choose("vqa", IDS[:30], TASKS[:30], MODALITIES[:30], name="lite")
+    assert lite.positions == tuple(range(30))
+
+
+def test_without_a_name_it_is_the_selection_of_limit_and_seed() -> None:
+    assert choose("vqa", IDS, TASKS, MODALITIES, limit=9, seed=3) == select(IDS, TASKS, MODALITIES, 9, 3)
+
+
+def test_lite_and_a_limit_contradict_each_other() -> None:
+    with pytest.raises(UsageError, match="--subset lite is a fixed selection: expected no --limit beside it, got 5"):
+        choose("vqa", IDS, TASKS, MODALITIES, limit=5, name="lite")
+    with pytest.raises(UsageError, match="--subset: expected one of lite, got 'heavy'"):
+        choose("vqa", IDS, TASKS, MODALITIES, name="heavy")
