@@ -115,7 +115,7 @@ def demo(out: OutOption = Path("out"), offline: OfflineOption = False) -> None:
 
 @app.command()
 def run(
-    system: Annotated[str, typer.Argument(help="copy-input, classical, shuffled, reference or blank.")],
+    system: Annotated[str, typer.Argument(help="copy-input, classical, shuffled, reference, blank or recipe.")],
     config: Config,
     edition: EditionOption = Edition.paper,
     data_dir: DataOption = None,
@@ -275,6 +275,33 @@ def export(
     from .export import export as verb
 
     verb(out, edition=edition.value, data_dir=data_dir, configs=[name.value for name in config or ()])
+
+
+@app.command()
+def validate(
+    target: Annotated[
+        Path | None,
+        typer.Argument(help="Folder of a data set in any layout, or predictions (a folder or a file). Default: data."),
+    ] = None,
+    edition: EditionOption = Edition.paper,
+    data_dir: DataOption = None,
+    config: Annotated[Config | None, typer.Option(help="Of a predictions file whose name doesn't say it.")] = None,
+    image_root: Annotated[
+        list[Path] | None, typer.Option(help="A folder that prediction images may lie in; repeatable.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False,
+) -> None:
+    """Say all that is wrong with a data set or with predictions, in one run; exit 2 if there are errors."""
+    from .validate import validate as verb
+
+    verb(
+        target,
+        edition=edition.value,
+        data_dir=data_dir,
+        config=config.value if config else None,
+        image_roots=image_root or (),
+        as_json=as_json,
+    )
 
 
 @weights_app.command("list")

@@ -40,12 +40,19 @@ def _blank(records: "Records", seed: int) -> "System":
     return Blank(records.config)
 
 
+def _recipe(records: "Records", seed: int) -> "System":
+    from .recipe import Recipe
+
+    return Recipe(records.edition)
+
+
 SYSTEMS: dict[str, Callable[["Records", int], "System"]] = {
     "copy-input": _copy_input,
     "classical": _classical,
     "shuffled": _shuffled,
     "reference": _reference,
     "blank": _blank,
+    "recipe": _recipe,
 }
 
 

@@ -153,5 +153,6 @@ def _conflict(metric: str, first: Entry, tier: str, other: Entry, other_tier: st
 
 
 def _common(entries: Sequence[Entry], metric: str) -> set[str]:
-    """Ids for which every shown system has a value."""
-    return set.intersection(*(entry.valued.get(metric, set()) for entry in entries))
+    """Ids for which every shown system has a value; an oracle, which answers only what it knows, takes none away."""
+    counted = [entry for entry in entries if ANCHORS.get(entry.file.system) != "oracle"] or entries
+    return set.intersection(*(entry.valued.get(metric, set()) for entry in counted))

@@ -38,7 +38,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("system", list(systems.SYSTEMS))
+@pytest.mark.parametrize("system", [name for name in systems.SYSTEMS if name != "recipe"])
 def test_every_baseline_answers_every_record(
     system: str, config: str, sample: dict[str, Records], tmp_path: Path
 ) -> None:

@@ -158,6 +158,13 @@ def test_values_that_print_alike_are_tied_and_all_marked() -> None:
     assert marks(document, "ssim") == {"alpha": "best", "beta": "best", "gamma": "second", "delta": "second"}
 
 
+def test_an_oracle_takes_no_record_away() -> None:
+    document = built(edits("alpha", [0.5, 0.5]), edits("beta", [0.6, 0.6]), edits("recipe", [1.0, None]))
+    assert document.tables[0].common["ssim"] == 2
+    assert marks(document, "ssim") == {"beta": "best", "alpha": "second"}
+    assert "recipe (oracle)" in foot(document)
+
+
 def test_no_marks_without_common_records() -> None:
     document = built(edits("alpha", [0.5, None]), edits("beta", [None, 0.6]))
     assert marks(document, "ssim") == {}
