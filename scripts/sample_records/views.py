@@ -52,7 +52,7 @@ class Library:
         return self._once("dicom", key, lambda content: pydicom.dcmread(io.BytesIO(content), force=True))
 
     def picture(self, key: str) -> np.ndarray:
-        """The source, a PNG or JPEG, as an array."""
+        """The source, a PNG, JPEG or tiled TIFF (its first page), as an array."""
         from PIL import Image
 
         return self._once("picture", key, lambda content: np.asarray(Image.open(io.BytesIO(content))))
@@ -177,13 +177,13 @@ def _axial(key: str, index: int) -> Callable[[Library], np.ndarray]:
 
 VIEWS = {
     "ct-spine-bone": View(
-        "ct-thorax", "CT", "window centre 300, width 1500 HU", lambda library: _thorax(library, 300, 1500)
+        "ct-thorax", "CT", "window center 300, width 1500 HU", lambda library: _thorax(library, 300, 1500)
     ),
     "ct-spine-soft": View(
-        "ct-thorax", "CT", "window centre 40, width 400 HU", lambda library: _thorax(library, 40, 400)
+        "ct-thorax", "CT", "window center 40, width 400 HU", lambda library: _thorax(library, 40, 400)
     ),
     "ct-abdomen": View(
-        "ct-abdomen", "CT", "window centre 40, width 400 HU; turned upright; cropped to 376 x 288", _abdomen
+        "ct-abdomen", "CT", "window center 40, width 400 HU; turned upright; cropped to 376 x 288", _abdomen
     ),
     "ct-flow-lower": View(
         "ct-perfusion",
@@ -197,7 +197,7 @@ VIEWS = {
         "frame 2 through its palette; mirrored to convention; cropped",
         lambda li: _perfusion(li, 1),
     ),
-    "mr-liver": View("mr-liver", "MRI", "window centre 450, width 790 (from its tags); cropped", _liver),
+    "mr-liver": View("mr-liver", "MRI", "window center 450, width 790 (from its tags); cropped", _liver),
     "mr-shoulder": View("mr-shoulder", "MRI", "window 0 to 500; cropped; 3 x 3 pixels averaged", _shoulder),
     "mni-low": View("mni-t1", "MRI", "axial section 40", _axial("mni-t1", 40)),
     "mni-mid": View("mni-t1", "MRI", "axial section 80", _axial("mni-t1", 80)),
@@ -228,7 +228,7 @@ VIEWS = {
         "xr-leg",
         "X-ray",
         "inverted; mirrored to convention; cropped to the collimated field; 3 x 3 pixels averaged",
-        lambda library: _shrink(_crop(_leg(library, 540, 960), 516, 157, 1284, 1756), 3),
+        lambda library: _shrink(_crop(_leg(library, 540, 960), 537, 157, 1284, 1756), 3),
     ),
     "xr-ankle": View(
         "xr-leg",
@@ -244,7 +244,10 @@ VIEWS = {
         "path-ihc", "Pathology", "cropped to 224 x 224", lambda li: _crop(li.picture("path-ihc"), 140, 136, 364, 360)
     ),
     "path-he": View(
-        "path-he", "Pathology", "cropped to 224 x 224", lambda li: _crop(li.picture("path-he"), 120, 60, 344, 284)
+        "path-he",
+        "Pathology",
+        "cropped to 448 x 448; 2 x 2 pixels averaged",
+        lambda li: _shrink(_crop(li.picture("path-he"), 1040, 1900, 1488, 2348), 2),
     ),
     "fundus": View(
         "fundus",

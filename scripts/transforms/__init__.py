@@ -19,6 +19,7 @@ import numpy as np
 from medgen_scripts.transforms import annotation
 from medgen_scripts.transforms import artifacts
 from medgen_scripts.transforms import contrast
+from medgen_scripts.transforms import exemplar
 from medgen_scripts.transforms import marks
 from medgen_scripts.transforms import noise
 from medgen_scripts.transforms import regions
@@ -34,7 +35,8 @@ TRANSFORMS: dict[str, Callable[..., np.ndarray]] = {
         (contrast, (contrast.compress, contrast.equalise, contrast.clahe, contrast.stretch)),
         (marks, (marks.scale_bar, marks.arrow, marks.inset, marks.desaturate, marks.gamma, marks.flip)),
         (noise, (noise.salt_and_pepper, noise.gaussian, noise.rician, noise.speckle, noise.poisson)),
-        (removal, (removal.black_fill, removal.blur, removal.inpaint)),
+        (exemplar, (exemplar.fill,)),
+        (removal, (removal.black_fill, removal.blur, removal.clone, removal.inpaint)),
         (resolution, (resolution.downsample,)),
         (style, (style.thermal, style.negative, style.dab_to_eosin, style.eosin_to_dab, style.match_colours)),
     )

@@ -58,14 +58,15 @@ def labelled_grid(sections: list[np.ndarray], labels: list[str], columns: int = 
 def surface(volume: np.ndarray, side: str, threshold: int = 60) -> np.ndarray:
     """Shaded view of the surface where the smoothed volume first exceeds `threshold`, seen from `side`.
 
-    Orthographic; the light comes from the viewer, nearer surface is brighter. Seen from the left, anterior is at the
-    image's left; seen from above, anterior is up and the patient's right at the image's right; seen from the front,
-    the patient's right is at the image's left.
+    Only the largest connected part is shown; loose fragments are left out. Orthographic; the light comes from the
+    viewer, nearer surface is brighter. Seen from the left, anterior is at the image's left; seen from above, anterior
+    is up and the patient's right at the image's right; seen from the front, the patient's right is at the image's left.
 
     Returns:
         uint8, H x W, one pixel a voxel.
     """
     from scipy.ndimage import gaussian_filter
+    from scipy.ndimage import label
 
     if side not in SIDES:
         raise ValueError(f"side is one of {', '.join(SIDES)}; got {side!r}")
@@ -77,7 +78,8 @@ def surface(volume: np.ndarray, side: str, threshold: int = 60) -> np.ndarray:
     else:
         seen = volume[::-1, ::-1, ::-1].transpose(1, 2, 0)
     smooth = gaussian_filter(seen.astype(np.float64), 1.0)
-    above = smooth > threshold
+    parts, _ = label(smooth > threshold)
+    above = parts == np.bincount(parts.ravel(), minlength=2)[1:].argmax() + 1
     hit = above.any(axis=0)
     depth = above.argmax(axis=0)
     rows, columns = np.indices(hit.shape)

@@ -7,6 +7,7 @@ from scipy import stats
 from medgen_scripts import transforms
 from medgen_scripts.transforms import artifacts
 from medgen_scripts.transforms import contrast
+from medgen_scripts.transforms import exemplar
 from medgen_scripts.transforms import marks
 from medgen_scripts.transforms import noise
 from medgen_scripts.transforms import regions
@@ -31,6 +32,8 @@ PARAMETERS = {
     "artifacts.zipper": {"seed": 1},
     "removal.black_fill": {"mask": BOX},
     "removal.blur": {"mask": BOX},
+    "removal.clone": {"mask": BOX, "offset": [25, 5]},
+    "exemplar.fill": {"mask": BOX, "radius": 2},
     "removal.inpaint": {"mask": BOX, "seed": 1},
 }
 COLOUR_ONLY = {"marks.desaturate", "style.dab_to_eosin", "style.eosin_to_dab", "style.match_colours"}
@@ -281,7 +284,10 @@ class TestRemoval:
             for result in (
                 removal.black_fill(image, mask),
                 removal.blur(image, mask),
+                removal.blur(image, mask, feather=3),
                 removal.inpaint(image, mask, rng),
+                removal.clone(image, mask, (25, 5)),
+                exemplar.fill(image, mask, radius=2),
             ):
                 assert np.array_equal(result[~mask], image[~mask])
                 assert not np.array_equal(result[mask], image[mask])
@@ -289,6 +295,39 @@ class TestRemoval:
 
     def test_blur_is_smoother_inside(self, grey, mask):
         assert removal.blur(grey, mask)[mask].std() < grey[mask].std() / 4
+
+    def test_a_feathered_blur_sets_in_gradually(self, grey):
+        mask = regions.mask(grey.shape, {"box": [10, 8, 50, 40]})
+        hard, soft = (removal.blur(grey, mask, feather=width).astype(float) for width in (0, 7))
+        assert np.array_equal(hard[16:32, 18:42], soft[16:32, 18:42])
+        # One pixel inside, one eighth of the change is made.
+        edge = grey[24, 10] + (hard[24, 10] - grey[24, 10]) / 8
+        assert soft[24, 10] == pytest.approx(edge, abs=0.6)
+
+    def test_clone_continues_a_texture_under_another_shade(self, mask):
+        # A texture of period 8, brighter towards the right: the copy has the right phase and the wrong shade.
+        texture = np.random.default_rng(5).integers(0, 60, (8, 8))
+        image = (np.tile(texture, (6, 8)) + 2 * np.arange(64)[None]).astype(np.uint8)
+        assert np.abs(removal.clone(image, mask, (24, 8)).astype(int) - image).max() <= 1
+        assert not np.array_equal(image, np.roll(image, 24, axis=1))
+
+    @pytest.mark.parametrize("offset", [(-10, 0), (0, -12), (40, 0), (0, 30)])
+    def test_clone_refuses_a_place_beyond_the_image(self, grey, mask, offset):
+        with pytest.raises(ValueError, match=r"leaves the image of .* pixels"):
+            removal.clone(grey, mask, offset)
+
+    def test_fill_continues_a_pattern_that_the_mask_interrupts(self, colour, mask):
+        pattern = np.tile(colour[:7, :9], (7, 8, 1))[:48, :64]
+        spoilt = np.where(mask[:, :, None], np.uint8(0), pattern)
+        assert np.array_equal(exemplar.fill(spoilt, mask, radius=4), pattern)
+        corner = regions.mask(spoilt.shape[:2], {"box": [50, 36, 64, 48]})
+        assert np.array_equal(exemplar.fill(np.where(corner[:, :, None], 0, pattern), corner, radius=4), pattern)
+
+    def test_fill_says_when_there_is_nothing_to_copy(self, grey):
+        with pytest.raises(ValueError, match="no patch of 9 x 9 pixels lies outside the mask within 3 pixels"):
+            exemplar.fill(grey, regions.mask(grey.shape, BOX), radius=4, reach=3)
+        with pytest.raises(ValueError, match="a patch of 61 x 61 pixels is larger"):
+            exemplar.fill(grey, regions.mask(grey.shape, BOX), radius=30)
 
     def test_inpaint_continues_a_ramp_exactly(self, mask, rng):
         # A linear ramp is harmonic: each pixel is the mean of its neighbours.
@@ -303,6 +342,8 @@ class TestRemoval:
             removal.black_fill(grey, np.ones((3, 3), dtype=bool))
         with pytest.raises(ValueError, match="covers the whole image"):
             removal.inpaint(grey, np.ones(grey.shape, dtype=bool), rng)
+        with pytest.raises(ValueError, match="covers the whole image"):
+            removal.clone(grey, np.ones(grey.shape, dtype=bool), (0, 0))
 
 
 class TestMarks:

@@ -69,6 +69,16 @@ def test_surface_shows_a_corner_where_that_view_has_it(side, row, column):
     assert (columns.mean() < 20) == (column == "left")
 
 
+def test_surface_leaves_fragments_out():
+    block = np.zeros((40, 40, 40), dtype=np.uint8)
+    block[4:24, 4:24, 4:24] = 255
+    fragment = block.copy()
+    fragment[30:36, 30:36, 30:36] = 255
+    for side in volume.SIDES:
+        assert np.array_equal(volume.surface(fragment, side), volume.surface(block, side))
+    assert volume.surface(np.zeros_like(block), "left").max() == 0
+
+
 def test_surface_names_the_sides_it_knows(marked):
     with pytest.raises(ValueError, match="left, superior, anterior; got 'below'"):
         volume.surface(marked, "below")
