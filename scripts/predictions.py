@@ -80,26 +80,36 @@ class Predictions:
     notices: tuple[str, ...] = ()
 
 
-def read_predictions(path: Path, records: Records, *, image_roots: Sequence[str | Path] = ()) -> Predictions:
+def read_predictions(
+    path: Path, records: Records, *, image_roots: Sequence[str | Path] = (), findings: Findings | None = None
+) -> Predictions:
     """Read a predictions file in our format or the public evaluator's result format.
 
     Args:
         path: a JSONL file.
         records: the records of the file's config; all of the edition, not a subset.
         image_roots: folders that its image paths are relative to; default the file's folder, then its parent.
+        findings: takes the bad rows, which then raise nothing and are left out.
 
     Raises:
         UsageError: bad rows (all of them in one message), no rows, no such file, or images named but none there.
     """
-    findings = Findings(path, "predictions")
+    strict = findings is None
+    findings = findings or Findings(path, "predictions")
     lines = JsonLines(path, findings)
     reader = _Reader(records, ImageRoots.of(path, image_roots), findings)
     for number, row in lines:
         reader.take(number, row)
-    findings.raise_if_any()
+    if strict:
+        findings.raise_if_any()
     if reader.layout is None:
-        raise UsageError(f"{path}: expected one JSON object a line, got no row")
-    reader.check_images(path)
+        raise UsageError("\n".join([f"{path}: expected one JSON object a line, got no row", *lines.notices]))
+    try:
+        reader.check_images(path)
+    except UsageError as error:
+        if strict:
+            raise
+        findings.add(None, str(error))
     return Predictions(
         path=path,
         layout=reader.layout,

@@ -1,0 +1,312 @@
+"""`validate`: planted faults in data sets of several layouts and in predictions, each found and named."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+import medgen_bench
+from medgen_scripts import validate_report
+from medgen_scripts.cli import main
+from medgen_scripts.errors import UsageError
+from medgen_scripts.validate import is_predictions
+from medgen_scripts.validate import validate
+from medgen_scripts.validate_data import validate_data
+from medgen_scripts.validate_predictions import validate_predictions
+from medgen_scripts.validate_report import Report
+
+from .. import builders
+from . import given
+
+BROKEN = builders.png(1)[:60]
+
+
+def findings(report: Report, *without: str) -> dict[str, list[str]]:
+    return {kind: said for kind, said in report.findings.items() if kind not in without}
+
+
+def test_the_sample_is_without_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    (report,) = validate(edition="sample")
+    assert not report.totals
+    for config in medgen_bench.CONFIGS:
+        assert report.counts["by config"][config] == len(medgen_bench.load(config, edition="sample"))
+    assert sum(report.counts["by task"].values()) == report.counts["records"]
+    assert "no errors, 0 warnings" in capsys.readouterr().err
+
+
+def test_what_the_editions_should_hold() -> None:
+    # 10,703 unique images, 11,744 uses with one a VQA record, 6,422 records: the paper's figures.
+    from medgen_scripts.validate_data import _expected
+
+    paper, release = _expected("paper", False), _expected("release", True)
+    assert (paper["records"], paper["unique images"], paper["images, one a VQA record"]) == (6422, 10_703, 11_744)
+    assert (paper["tasks"], paper["subtasks"]) == (15, 27)
+    assert (release["records"], release["image files"], release["tasks"], release["subtasks"]) == (6623, 11_105, 16, 28)
+    assert "unique images" not in release
+
+
+def release(**faults: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """A release with `task=changes` of the first row of a task; `-` in names as `_`."""
+    rows = builders.release_rows()
+    for task, changes in faults.items():
+        config = medgen_bench.TASKS[task.replace("_", "-")].config
+        first = next(row for row in rows[config] if row["task"] == task.replace("_", "-"))
+        first.update(changes)
+    return rows
+
+
+PLANTED = {
+    "multiple_choice": ({"answer": "D. spleen"}, "options lack the answer", "'D. spleen' is none of ['A. left lung'"),
+    "blank_filling": ({"answer": " "}, "empty answer", "blank-filling"),
+    "report_generation": ({"answer": "VLM Error: timeout"}, "error message as answer", "'VLM Error: timeout'"),
+    "question_answering": ({"modality": "holography"}, "unknown modality", "'holography'"),
+    "style_transfer": ({"input_images": builders.images(BROKEN)}, "unreadable image", "input_images[0]: unreadable"),
+    "artifact_removal": ({"output_images": []}, "no reference image", "edit"),
+    "noise_reconstruction": ({"input_images": []}, "no input image", "edit"),
+    "resolution_editing": ({"input_images": [{"bytes": None, "path": "/etc/a.png"}]}, "missing image", "'/etc/a.png'"),
+    "contrast_enhancement": ({"input_images": builders.images(b"")}, "empty image", "no bytes"),
+    "anatomical_annotation": (
+        {"input_images": builders.images(5), "output_images": builders.images(5)},
+        "reference equals an input",
+        "edit",
+    ),
+    "organic_removal": ({"instruction": " "}, "empty instruction", "gen"),
+    "organic_reconstruction": ({"task": "telepathy"}, "bad record", "unknown task 'telepathy'"),
+    "instruction_editing": ({"input_images": builders.images(7, 7)}, "same image twice in a record", "input_images"),
+}
+
+
+def test_all_planted_faults_are_found_in_one_run(tmp_path: Path) -> None:
+    rows = release(**{task: changes for task, (changes, _, _) in PLANTED.items()})
+    rows["gen"][-1] = dict(rows["gen"][-2])
+    report = validate_data("release", builders.write_release(tmp_path, rows))
+    for _, kind, words in PLANTED.values():
+        assert words in " ".join(report.findings[kind]), kind
+        assert report.totals[kind] == 1, (kind, report.findings[kind])
+    assert report.totals["duplicate record"] == 1
+    kinds = {kind for _, kind, _ in PLANTED.values()} | {"duplicate record", "other count than expected"}
+    assert set(report.totals) == kinds
+    assert report.errors == 10
+    assert report.counts["by config"] == {name: len(part) for name, part in rows.items()}
+
+
+def test_images_are_counted_by_use_and_by_content(tmp_path: Path) -> None:
+    rows = builders.release_rows(1)
+    report = validate_data("release", builders.write_release(tmp_path, rows, shards=1))
+    used = [image["bytes"] for part in rows.values() for row in part for image in row["input_images"]]
+    used += [image["bytes"] for name in ("edit", "gen") for row in rows[name] for image in row["output_images"]]
+    assert report.counts["images, each use"] == len(used)
+    assert report.counts["unique images"] == len(set(used))
+    assert report.counts["images, one a VQA record"] == 4 + 2 * 12
+    assert not findings(report, "other count than expected")
+
+
+def test_the_papers_edition_leaves_out_a_task(tmp_path: Path) -> None:
+    folder = builders.write_release(tmp_path, builders.paper_rows())
+    paper, whole = validate_data("paper", folder), validate_data("release", folder)
+    assert whole.counts["records"] - paper.counts["records"] == 201
+    assert medgen_bench.RELEASE_ONLY_TASK not in paper.counts["by task"]
+    assert paper.counts["subtasks"] == 27
+
+
+def test_an_export_that_was_edited_is_told(tmp_path: Path) -> None:
+    from medgen_scripts.export import export
+
+    folder = export(tmp_path / "medgen-bench", edition="sample", configs=["edit"])
+    assert not findings(validate_data("release", folder), "other count than expected")
+    (path,) = (folder / "edit").iterdir()
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    rows[0]["instruction"] = "Do something else."
+    rows[2]["id"] = rows[1]["id"]
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    report = validate_data("release", folder)
+    assert report.totals["id stands twice"] == 1
+    assert report.totals["id does not fit the content"] == 2
+
+
+def folder_layout(root: Path, rows: list[dict[str, Any]], task: str = "VQA/question-answering") -> Path:
+    place = root / task
+    place.mkdir(parents=True)
+    (place / "good.png").write_bytes(builders.png(1))
+    (place / "empty.png").write_bytes(b"")
+    (place / "text.png").write_text("no image")
+    (place / "link.png").symlink_to("/etc/hostname")
+    lines = [
+        {"paper_task": task.split("/")[1], "modality": "CT", "instruction": f"Question {n}?", "answer": "Yes.", **row}
+        for n, row in enumerate(rows)
+    ]
+    (place / "data.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + "{broken\n")
+    return root
+
+
+def test_every_bad_path_of_the_folder_layout_is_named(tmp_path: Path) -> None:
+    rows = [
+        {"input_image": ["good.png"]},
+        {"input_image": ["absent.png", "good.png", "empty.png"]},
+        {"input_image": ["../../../etc/hostname"]},
+        {"input_image": ["/etc/hostname"]},
+        {"input_image": ["link.png"]},
+        {"input_image": ["text.png"]},
+        {"input_image": "good.png", "answer": 3},
+    ]
+    report = validate_data("release", folder_layout(tmp_path, rows))
+    said = findings(report, "other count than expected")
+    assert len(said["image path out of the folder"]) == 3
+    assert "link.png" in said["image path out of the folder"][2]
+    assert [each for each in said["missing image"] if "data.jsonl:2" in each and "absent.png" in each]
+    assert [each for each in said["empty image"] if "data.jsonl:2" in each and "empty.png" in each]
+    (unreadable,) = said["unreadable image"]
+    assert "data.jsonl:6" in unreadable
+    assert "not_an_image" in unreadable
+    assert [":7" in said["bad record"][0], ":8" in said["bad record"][1]] == [True, True]
+    assert report.counts["by config"]["vqa"] == 8
+    assert report.counts["image files"] == 4
+
+
+def test_first_twenty_and_a_count_and_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = builders.release_rows(3)
+    for row in rows["edit"] + rows["gen"]:
+        row["input_images"] = []
+    folder = builders.write_release(tmp_path, rows, shards=1)
+    with pytest.raises(SystemExit) as end:
+        main(["validate", str(folder), "--edition", "release"])
+    assert end.value.code == 2
+    out = capsys.readouterr().out
+    assert "error: no input image: 36" in out
+    assert "… and 16 more" in out
+    with pytest.raises(SystemExit):
+        main(["validate", str(folder), "--edition", "release", "--json"])
+    document = json.loads(capsys.readouterr().out)
+    (found,) = (each for each in document["reports"][0]["findings"] if each["kind"] == "no input image")
+    assert (found["severity"], found["count"], len(found["first"])) == ("error", 36, validate_report.SHOWN)
+
+
+def test_warnings_alone_end_well(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["validate", str(builders.write_release(tmp_path)), "--edition", "release"])
+    assert end.value.code == 0
+
+
+def test_no_data_set_is_bad_usage(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"expected Parquet|no readable|expected "):
+        validate(tmp_path, edition="release")
+    with pytest.raises(UsageError, match="give one of both"):
+        validate(tmp_path, edition="release", data_dir=tmp_path)
+
+
+def predictions(folder: Path, rows: list[dict[str, Any]], images: dict[str, bytes]) -> Path:
+    for name, data in images.items():
+        path = folder / "images" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return given.write(folder / "edit.jsonl", rows)
+
+
+def test_predictions_with_every_fault(tmp_path: Path) -> None:
+    records = given.records(
+        [
+            given.record("style-transfer", n, input_images=builders.images(n), output_images=builders.images(100 + n))
+            for n in range(12)
+        ]
+    )
+    ids = records.ids
+    # Enough structure for each of the hash's 256 frequencies to have a sign of its own.
+    pixels = np.random.default_rng(0).integers(0, 256, (32, 32), dtype=np.uint8)
+    same, near = builders.picture(900), Image.fromarray(pixels).resize((128, 128), Image.Resampling.BICUBIC)
+    files = {
+        "leak.png": builders.png(100),
+        "shifted.png": builders.png(105),
+        "noop.png": builders.encoded(builders.picture(2), format="BMP"),
+        f"{ids[7]}.png": builders.png(903),
+        "broken.png": BROKEN,
+        "twice_a.png": builders.encoded(same),
+        "twice_b.png": builders.encoded(same, compress_level=1),
+        "near_a.png": builders.encoded(near),
+        "near_b.png": builders.encoded(near.point(lambda level: level // 2 * 2), format="TIFF"),
+    }
+    named = dict(enumerate(("leak", "shifted", "noop", ids[7], "broken", "twice_a", "twice_b", "near_a", "near_b")))
+    rows: list[dict[str, Any]] = [{"id": ids[n], "image": f"images/{name}.png"} for n, name in named.items()]
+    rows += [
+        {"id": ids[9], "image": "Edit Error: no GPU"},
+        {"id": ids[9][:-1] + "z", "image": "images/leak.png"},
+        {"id": ids[0], "image": "images/leak.png"},
+        {"id": ids[10], "image": "images/nowhere.png"},
+        {"id": ids[10], "image": "../leak.png"},
+    ]
+    report = validate_predictions(predictions(tmp_path, rows, files), records)
+    kinds = {
+        "unknown id": ["edit.jsonl:11"],
+        "duplicate id": ["edit.jsonl:12"],
+        "bad row": ["edit.jsonl:14"],
+        "unreadable output": ["broken.png: unreadable"],
+        "output equals a reference": ["its own, pixel by pixel", f"that of {ids[5]}"],
+        "output named for another record": [f"{ids[3]}: "],
+        "no row": [ids[11]],
+        "no output": [f"{ids[10]}: image: missing"],
+        "error message as output": ["Edit Error: no GPU"],
+        "file name of another format": ["noop.png holds BMP", "near_b.png holds TIFF"],
+        "output equals the input": ["noop.png"],
+        "same output for several records": [f"{ids[5]}, {ids[6]}"],
+        "nearly the same output for several records": [f"{ids[7]}, {ids[8]}"],
+        "notice": ["do not exist"],
+    }
+    assert set(report.totals) == set(kinds)
+    for kind, words in kinds.items():
+        assert report.totals[kind] == len(words), (kind, report.findings[kind])
+        assert all(word in said for word, said in zip(words, report.findings[kind], strict=True)), report.findings[kind]
+    assert report.counts["rows joined"] == 11
+
+
+def test_records_of_one_picture_may_have_one_output(tmp_path: Path) -> None:
+    records = given.records([given.record("style-transfer", n, group="g") for n in range(2)])
+    rows = [{"id": name, "image": f"images/{n}.png"} for n, name in enumerate(records.ids)]
+    report = validate_predictions(
+        predictions(tmp_path, rows, dict.fromkeys(("0.png", "1.png"), builders.png(9))), records
+    )
+    assert not report.totals
+
+
+def test_texts_of_predictions(tmp_path: Path) -> None:
+    answer = "No focal consolidation, no effusion and no pneumothorax are seen; heart size is normal."
+    records = given.records([given.record("report-generation", n, answer=answer) for n in range(5)])
+    texts = [answer, " ", "I'm sorry, I cannot assist with that.", "VLM Error: x", "Clear lungs."]
+    rows = [{"id": name, "text": text} for name, text in zip(records.ids, texts, strict=True)]
+    report = validate_predictions(given.write(tmp_path / "vqa.jsonl", rows), records)
+    assert dict(report.totals) == {
+        "output equals a reference": 1,
+        "empty output": 1,
+        "refusal": 1,
+        "error message as output": 1,
+    }
+
+
+def test_a_wrong_root_and_an_empty_file_are_errors(tmp_path: Path) -> None:
+    records = given.records([given.record("style-transfer", 1)])
+    path = given.write(tmp_path / "edit.jsonl", [{"id": records.ids[0], "image": "elsewhere/1.png"}])
+    report = validate_predictions(path, records)
+    assert "name their folder with --image-root" in report.findings["bad row"][0]
+    assert report.totals["no output"] == 1
+    path.write_text("")
+    assert "got no row" in validate_predictions(path, records).findings["bad row"][0]
+
+
+def test_predictions_are_told_from_data_by_looking(tmp_path: Path) -> None:
+    given.write(tmp_path / "out" / "edit.jsonl", [{"id": "x", "image": None}])
+    view = {"instruction": "Q?", "input_image": "a.png", "category": "VQA", "paper_task": "question-answering"}
+    given.write(tmp_path / "view" / "vqa.jsonl", [view])
+    assert is_predictions(tmp_path / "out")
+    assert is_predictions(tmp_path / "out" / "edit.jsonl")
+    assert not is_predictions(tmp_path / "view")
+    assert not is_predictions(builders.write_release(tmp_path / "release"))
+
+
+def test_text_of_a_model_can_not_steer_the_terminal() -> None:
+    report = Report("x")
+    report.add("bad row", "\x1b[31mred\nline \ud800")
+    assert report.lines()[-1] == "  \\x1b[31mred\\nline \\ud800"
