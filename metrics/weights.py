@@ -193,7 +193,8 @@ def obtain(which: str | Weights, *, offline: bool | None = None) -> Path:
     if path is not None:
         return path
     if name in REGISTRY:
-        remedy = f"`medgen-bench weights fetch {name}` gets them ({weights.megabytes} MB, {weights.origin})"
+        size = f"{weights.megabytes} MB, {weights.origin}"
+        remedy = f"`medgen-bench weights fetch {name}` gets them where there is a network ({size})"
     else:
         remedy = f"download {name} where there is a network, or name a folder that holds it"
     if is_offline() if offline is None else offline:

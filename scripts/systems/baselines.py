@@ -88,8 +88,8 @@ class Shuffled:
     """The honest floor: another record's reference, and a random option of a closed question with options.
 
     The donor is of the same task and modality and shares no image (another `group`). Where there is none, the nearest
-    that there is: the same task, then the same modality, then any; `meta.donor_of` says which. Useless text still
-    scores high in BERTScore; this shows how high.
+    that there is: the same task, then the same modality, then any; the row's `meta.donor_of` says which. Useless text
+    still scores high in BERTScore; this shows how high.
     """
 
     name = "shuffled"
@@ -121,11 +121,11 @@ class Shuffled:
         Raises:
             LookupError: every record shares an image with this one.
         """
+        if record.choices and "image" not in self._wanted:
+            return Response(draw(self._seed, "option", record.id).choice(record.choices), meta={"drawn": "option"})
         donor, level = self._donor(record)
         meta = {"donor": donor.id, "donor_of": " and ".join(level) or "any task and modality"}
         text = donor.answer if "text" in self._wanted else None
-        if "text" in self._wanted and record.choices:
-            text = draw(self._seed, "option", record.id).choice(record.choices)
         return Response(text, donor.output_images[0].open() if "image" in self._wanted else None, meta)
 
     def _donor(self, record: Record) -> tuple[Record, tuple[str, ...]]:

@@ -115,7 +115,7 @@ def test_what_a_message_quotes_is_short_and_safe_to_print() -> None:
     assert len(jsonl.shorten("x" * 10**7)) == 60
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 @given(
     content=st.binary(max_size=300)
     | st.lists(st.text(max_size=20)).map(lambda lines: "\n".join(lines).encode("utf-8", "replace"))
@@ -128,7 +128,7 @@ def test_any_bytes_are_read_or_named(content: bytes, path: Path) -> None:
     assert len(rows) + findings.count + sum("torn" in notice for notice in lines.notices) == len(filled)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(written=st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=20) | st.integers() | st.none())))
 def test_what_was_written_comes_back(written: list[dict[str, Any]], path: Path) -> None:
     rows, findings, _ = read(path, b"".join(json.dumps(row).encode() + b"\n" for row in written))

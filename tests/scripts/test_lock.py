@@ -9,9 +9,9 @@ from medgen_scripts.lock import hold
 
 
 def test_a_second_run_is_refused_until_the_first_is_killed(tmp_path: Path) -> None:
-    hold = "import sys, time; from pathlib import Path; from medgen_scripts.lock import hold; "
-    hold += "held = hold(Path(sys.argv[1]), 'edit', 'scoring edit'); print('held', flush=True); time.sleep(60)"
-    first = subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    script = "import sys, time; from pathlib import Path; from medgen_scripts.lock import hold; "
+    script += "held = hold(Path(sys.argv[1]), 'edit', 'scoring edit'); print('held', flush=True); time.sleep(60)"
+    first = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert first.stdout is not None
     assert first.stdout.readline() == "held\n"
     with pytest.raises(UsageError, match="another run is scoring edit"):

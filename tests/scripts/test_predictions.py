@@ -270,7 +270,7 @@ ROWS = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 @given(rows=ROWS)
 def test_any_rows_are_read_or_refused_in_words(rows: list[dict[str, Any]], path: Path, edits: Records) -> None:
     refused = None

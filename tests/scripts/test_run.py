@@ -78,7 +78,12 @@ def test_shuffled_shares_no_image_and_takes_the_nearest_stratum(
     records = sample[config]
     by_id = {record.id: record for record in records}
     for row in rows_of(run("shuffled", config, edition="sample", out=tmp_path)):
-        record, donor = by_id[row["id"]], by_id[row["meta"]["donor"]]
+        record = by_id[row["id"]]
+        if record.choices:
+            assert row["text"] in record.choices
+            assert row["meta"] == {"drawn": "option"}
+            continue
+        donor = by_id[row["meta"]["donor"]]
         assert donor.group != record.group
         others = [other for other in records if other.group != record.group]
         near = [other for other in others if (other.task, other.modality) == (record.task, record.modality)]
@@ -86,9 +91,7 @@ def test_shuffled_shares_no_image_and_takes_the_nearest_stratum(
         expected = "task and modality" if near else "task" if same_task else None
         if expected is not None:
             assert row["meta"]["donor_of"] == expected
-        if record.choices:
-            assert row["text"] in record.choices
-        elif config != "edit":
+        if config != "edit":
             assert row["text"] == donor.answer
 
 
