@@ -304,6 +304,34 @@ def validate(
     )
 
 
+@app.command()
+def show(
+    record_id: Annotated[str, typer.Argument(metavar="ID", help="A record's id, or its name in the release.")],
+    edition: EditionOption = Edition.paper,
+    data_dir: DataOption = None,
+    predictions: Annotated[
+        list[Path] | None, typer.Option(help="A folder or file of predictions; repeatable. Default: all in OUT.")
+    ] = None,
+    out: OutOption = Path("out"),
+    image_root: Annotated[
+        list[Path] | None, typer.Option(help="A folder that prediction images may lie in; repeatable.")
+    ] = None,
+    to: Annotated[Path | None, typer.Option(help="The PNG to write; default OUT/show/ID.png.")] = None,
+) -> None:
+    """Print a record, and write its images and the systems' outputs side by side to a PNG."""
+    from .show import show as verb
+
+    verb(
+        record_id,
+        edition=edition.value,
+        data_dir=data_dir,
+        predictions=predictions or (),
+        out=out,
+        image_roots=image_root or (),
+        to=to,
+    )
+
+
 @weights_app.command("list")
 def weights_list() -> None:
     """What each metric needs, where it comes from and whether it is here."""

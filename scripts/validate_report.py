@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 
+from .terminal import printable
+
 SHOWN = 20  # findings of a kind that are spelled out
 
 # Kind -> whether it is an error. Closed, so that nobody's script meets a kind that is written nowhere.
@@ -76,7 +78,7 @@ class Report:
             raise ValueError(f"unknown kind {kind!r}; expected one of {', '.join(KINDS)}")
         self.totals[kind] += 1
         if self.totals[kind] <= SHOWN:
-            self.findings.setdefault(kind, []).append(_line(message))
+            self.findings.setdefault(kind, []).append(printable(message))
 
     @property
     def errors(self) -> int:
@@ -150,8 +152,3 @@ def to_json(reports: list[Report]) -> str:
     """Reports as one JSON document."""
     document = {"format": "medgen-bench/validation@1", "reports": [report.as_json() for report in reports]}
     return json.dumps(document, indent=2, ensure_ascii=True)
-
-
-def _line(message: str) -> str:
-    """A message on one line that a terminal prints as it is: control characters and lone surrogates escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in message)
