@@ -109,7 +109,7 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
             sources[metric].append((entry, tier, spec))
     shown, faults = [], []
     for metric in sorted(sources, key=columns.order):
-        scored = [source for source in sources[metric] if source[0].valued[metric]]
+        scored = [source for source in sources[metric] if source[0].valued[metric] and source[0].has_weights(metric)]
         if not scored:
             reasons = {reason for source in sources[metric] for reason in source[0].reasons(metric)}
             if not reasons or "weights_missing" in reasons:

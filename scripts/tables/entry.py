@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from medgen_metrics.failures import is_system_failure
 from medgen_metrics.rows import MetricSpec
 from medgen_metrics.rows import Row
 
@@ -45,15 +46,21 @@ class Entry:
     @cached_property
     def valued(self) -> dict[str, set[str]]:
         """Column -> ids of the records that have a value: scored, or a failure whose value is defined (EM: wrong)."""
+        # From the packed columns, since tables of many systems would wait for rows.
         found: dict[str, set[str]] = {}
         ids = self.result.rows.id
         for tier, seen in self.views.items():
-            rows = self.rows(tier) if seen.convert is not None else []
-            stored = self.result.rows.tiers[tier].values
-            for name, spec in seen.specs.items():
-                column = spec.column or name
-                values = [row.values.get(column) for row in rows] if rows else stored.get(column, [])
-                found[name] = {id for id, value in zip(ids, values, strict=False) if value is not None}
+            packed = self.result.rows.tiers[tier]
+            for name in seen.specs:
+                metric = columns.metric_of(name)
+                spec = seen.metrics[metric]
+                values = packed.values.get(spec.column or metric, [])
+                places = {place for place, value in enumerate(values) if value is not None}
+                if name != metric:
+                    # A pass rate decides on failures of the system, and on no other.
+                    for reason, indices in packed.reasons.get(metric, {}).items():
+                        places = places.union(indices) if is_system_failure(reason) else places.difference(indices)
+                found[name] = {ids[place] for place in places}
         return found
 
     def reasons(self, name: str) -> set[str]:
@@ -61,6 +68,12 @@ class Entry:
         tier, _ = self.specs[name]
         by_reason = self.result.rows.tiers[tier].reasons.get(columns.metric_of(name), {})
         return {reason for reason, indices in by_reason.items() if indices}
+
+    def has_weights(self, name: str) -> bool:
+        """Whether a column's metric could be computed: failed outputs alone say nothing of it, though they fail."""
+        tier, _ = self.specs[name]
+        values = self.result.rows.tiers[tier].values.get(columns.metric_of(name), [])
+        return "weights_missing" not in self.reasons(name) or any(value is not None for value in values)
 
     def rows(self, tier: str) -> list[Row]:
         """A tier's rows in the view's columns, one a record."""

@@ -19,10 +19,12 @@ class View(NamedTuple):
 
     Attributes:
         specs: column -> spec.
+        metrics: metric -> spec, of the metrics that the columns are about.
         convert: what makes a row of scores a row of these columns; None where it is one already.
     """
 
     specs: Mapping[str, MetricSpec]
+    metrics: Mapping[str, MetricSpec]
     convert: Callable[[Row], Row] | None = None
 
 
@@ -36,10 +38,11 @@ def view(specs: Mapping[str, MetricSpec], protocol: str, show: Show) -> View:
     """
     if show.marks is not None:
         marks = show.marks.marks
-        return View(pass_specs(marks, specs), pass_row(marks, specs, protocol))
+        return View(pass_specs(marks, specs), specs, pass_row(marks, specs, protocol))
     if show.diagnostics and "psnr" in specs:
-        return View({**specs, **{spec.name: spec for spec in locality.SPECS}}, _with_diagnostics)
-    return View(specs)
+        shown = {**specs, **{spec.name: spec for spec in locality.SPECS}}
+        return View(shown, shown, _with_diagnostics)
+    return View(specs, specs)
 
 
 def _with_diagnostics(row: Row) -> Row:

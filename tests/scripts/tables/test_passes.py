@@ -76,6 +76,18 @@ def test_a_metric_that_nobody_has_weights_for_is_left_out() -> None:
     assert "weights fetch lpips-alex" in foot(document)
 
 
+def test_failed_outputs_alone_make_no_rate_of_a_metric_without_weights() -> None:
+    rows = [
+        Row({"ssim": 0.9, "psnr": 30.0}, {"lpips": "weights_missing"}),
+        Row({}, {"ssim": "missing", "psnr": "missing", "lpips": "missing"}),
+    ]
+    assert [column.metric for column in rates(of_rows(*rows)).tables[0].columns] == [
+        "ssim>=0.1",
+        "ssim>=0.7",
+        "psnr>=28",
+    ]
+
+
 def test_identical_images_without_a_finite_psnr_pass() -> None:
     rows = [Row({"ssim": 1.0, "mse": 0.0}), Row({"ssim": 0.5, "psnr": 20.0, "mse": 650.0})]
     document = rates(of_rows(*rows, protocol="standard", options={"pixel": {"metrics": ["ssim", "psnr"]}}))
@@ -153,3 +165,13 @@ def test_marks_of_another_form_are_an_error(tmp_path: Path, text: str) -> None:
 def test_marks_that_are_not_there_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         load_marks(tmp_path / "own.yaml")
+
+
+def test_best_rests_on_what_was_decided_for_every_system() -> None:
+    # alpha's failure is decided (it fails), beta's image was too small to be judged.
+    alpha = edits("alpha", [0.9, None, 0.9])
+    beta = edits("beta", [0.9, 0.9, None], reason="too_small")
+    document = rates(alpha, beta)
+    assert document.tables[0].common["ssim>=0.7"] == 2
+    assert cell(document, "alpha", "ssim>=0.7").common == 0.5
+    assert cell(document, "beta", "ssim>=0.7").mark == "best"
