@@ -26,10 +26,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any
 from typing import NamedTuple
 
 import datasets
+
+if TYPE_CHECKING:
+    from medgen_metrics.sources.files import Piece
+    from medgen_metrics.sources.files import Shard
 
 NAME = "medgen-bench"
 CONFIGS, EDITIONS = ("vqa", "edit", "gen"), ("paper", "release", "sample")
@@ -225,34 +230,28 @@ _OUR_COLUMNS = _PUBLIC_COLUMNS | {"id", "release_id", "choices", "group"}
 _CONFIG_COLUMNS = {"vqa": {"answer"}, "edit": {"output_images"}, "gen": {"answer", "output_images"}}
 
 
-class Shard(NamedTuple):
-    """A Parquet file, its config, and the layout of its columns: `public` or `ours`."""
+def _find_shards(root: Path) -> "list[Shard]":
+    """The files of records at any depth below `root`, in order of config and name.
 
-    path: Path
-    config: str
-    layout: str
-
-
-def _find_shards(root: Path) -> list[Shard]:
-    """The Parquet files at any depth below `root`, in order of config and name.
-
-    The layout is told from a file's columns; the config from its name or a folder's, else from its columns. Links that
-    leave `root` are refused; a snapshot in a hub cache may link into its repository's folder there.
+    The layout is told by looking; the config of a Parquet file from its name or a folder's, else from its columns.
+    Links that leave `root` are refused, but for those to `allowed_roots`.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from medgen_metrics.sources.files import Shard
+    from medgen_metrics.sources.finding import find
+    from medgen_metrics.sources.paths import allowed_roots
+
     if not root.is_dir():
         raise DataError(f"{root}: no such folder. {_OFFER}")
-    cached = next((path.parent for path in (root, *root.parents) if path.name == "snapshots"), root)
-    shards: list[Shard] = []
-    problems: list[str] = []
-    strangers: list[str] = []
+    jsonl, allowed = find(root), allowed_roots(root)
+    shards, problems, strangers = jsonl.shards, jsonl.problems, list[str]()
     for path in sorted(root.rglob("*.parquet")):
         name = path.relative_to(root)
         if not path.is_file() or any(part.startswith(".") for part in name.parts):
             continue
-        if not any(path.resolve().is_relative_to(place.resolve()) for place in (root, cached)):
+        if not any(path.resolve().is_relative_to(place) for place in allowed):
             problems.append(f"{name}: a link out of the folder, to {path.resolve()}; copy the file instead")
             continue
         try:
@@ -267,16 +266,21 @@ def _find_shards(root: Path) -> list[Shard]:
         if missing := _CONFIG_COLUMNS[config] - columns:
             problems.append(f"{name}: a file of config {config!r} without the column {', '.join(sorted(missing))}")
         shards.append(Shard(path, config, "ours" if columns >= _OUR_COLUMNS else "public"))
-    places = {(shard.config, shard.path.parent) for shard in shards}
+    places = {(shard.config, shard.root) for shard in shards}
     if len(places) > len({config for config, _ in places}) or len({shard.layout for shard in shards}) > 1:
-        found = ", ".join(sorted({f"{shard.path.parent} ({shard.config}, {shard.layout})" for shard in shards}))
+        found = ", ".join(sorted({f"{shard.root} ({shard.config}, {shard.layout})" for shard in shards}))
         problems.append(f"more than one data set: {found}; name the folder of one")
     _raise_problems(root, problems)
     others = f"{len(strangers)} other Parquet file(s): {'; '.join(strangers[:20])}"
+    if jsonl.strangers:
+        others += f", {len(jsonl.strangers)} other JSONL file(s): {'; '.join(jsonl.strangers[:20])}"
     if not shards:
-        raise DataError(f"{root}: expected Parquet with columns {sorted(_PUBLIC_COLUMNS)}; got {others}. {_OFFER}")
-    if strangers:
+        known = f"Parquet with columns {sorted(_PUBLIC_COLUMNS)}, <Format>/<task>/data.jsonl or vqa/edit/gen.jsonl"
+        raise DataError(f"{root}: expected {known}; got {others}. {_OFFER}")
+    if strangers or jsonl.strangers:
         warnings.warn(f"{root}: not read: {others}", stacklevel=2)
+    if jsonl.differences:
+        warnings.warn(f"{root}: not as manifest.json states: {'; '.join(jsonl.differences)}", stacklevel=2)
     return sorted(shards, key=lambda shard: (CONFIGS.index(shard.config), shard.path))
 
 
@@ -285,14 +289,6 @@ def _config_of(path: Path, root: Path, columns: set[str]) -> str:
         if config := _CONFIG_OF_NAME.get(name.lower().replace("-", "_")):
             return config
     return "vqa" if "output_images" not in columns else "gen" if "answer" in columns else "edit"
-
-
-def _missing_shards(shards: Iterable[Shard]) -> str:
-    """Files that names such as `train-00000-of-00003.parquet` promise and that aren't there."""
-    here = {str(shard.path) for shard in shards}
-    series = {(match[1], match[2]) for name in here if (match := re.fullmatch(r"(.*-)\d{5}-of-(\d{5})\.parquet", name))}
-    promised = {f"{stem}{n:05d}-of-{total}.parquet" for stem, total in series for n in range(int(total))}
-    return ", ".join(sorted(promised - here)[:20])
 
 
 def _raise_problems(where: object, problems: Sequence[str], most: int = 20) -> None:
@@ -350,14 +346,16 @@ class Source(NamedTuple):
         chosen = data_dir if data_dir is not None else os.environ.get("MEDGEN_BENCH_DIR") or None
         return cls(Path(chosen).expanduser().absolute() if chosen is not None else None, config, edition)
 
-    def shards(self) -> list[Shard]:
-        """All Parquet files of the source; from the Hub, those of the config only."""
+    def shards(self) -> "list[Shard]":
+        """All files of the source; from the Hub, those of the config only."""
+        from medgen_metrics.sources.files import missing as missing_of
+
         shards = _find_shards(self.folder or _download(self.config))
         if self.folder is None:
             shards = [shard for shard in shards if shard.config == self.config]
         if all(shard.config != self.config for shard in shards):
             raise DataError(f"{self.folder or HUB_REPO}: no records of config {self.config!r}. {_OFFER}")
-        if missing := _missing_shards(shards):
+        if missing := missing_of(shards):
             if self.folder is None:
                 raise DataError(
                     f"{self.folder or HUB_REPO}: not downloaded: {missing}. Load again while the Hub can be reached."
@@ -365,52 +363,24 @@ class Source(NamedTuple):
             warnings.warn(f"{self.folder or HUB_REPO}: incomplete, without {missing}", stacklevel=2)
         return shards
 
-    def fingerprint(self, shards: Iterable[Shard]) -> str:
+    def fingerprint(self, shards: "Iterable[Shard]") -> str:
         """Changes whenever the records may: with the files (name, size, time, footer) and with the code that reads."""
         from medgen_metrics import groups
+        from medgen_metrics import sources
 
-        digest = hashlib.sha256(Path(__file__).read_bytes() + Path(groups.__file__).read_bytes())
+        code: list[Folder] = [__file__, str(groups.__file__), *sorted(Path(sources.__path__[0]).glob("*.py"))]
+        digest = hashlib.sha256(b"".join(Path(path).read_bytes() for path in code))
         if self.folder is None:
             digest.update(f"{HUB_REPO}@{HUB_REVISION}/{self.config}".encode())
         for shard in shards:
-            with shard.path.open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                # A Parquet footer holds the offsets and statistics of all that lies before it.
-                file.seek(max(0, size - 65536))
-                footer = _sha256(file.read())
-            digest.update(f"{shard[1:]}{shard.path.name}{size} {shard.path.stat().st_mtime_ns} {footer}".encode())
+            digest.update(shard.stamp().encode())
         return digest.hexdigest()[:32]
 
 
-# ---- Reading Parquet ------------------------------------------------------------------------------------------------
+# ---- Rows as records -------------------------------------------------------------------------------------------------
 
 
-def _row_groups(shard: Shard) -> list[tuple[Shard, int, int]]:
-    """Number and first row of each row group: the unit shared out among processes and data loader workers."""
-    import pyarrow.parquet as pq
-
-    metadata = pq.read_metadata(shard.path)
-    sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-    return [(shard, group, sum(sizes[:group])) for group in range(len(sizes))]
-
-
-def _read(
-    pieces: Iterable[tuple[Shard, int, int]], columns: Sequence[str] | None = None
-) -> Iterator[tuple[Shard, int, dict[str, Any]]]:
-    """Rows as dicts, each with its file and its number there, from 0."""
-    import pyarrow.parquet as pq
-
-    for shard, group, number in pieces:
-        # Streamed, so that memory is bounded by a page (1,024 rows of a column as usually written), not by a row group.
-        with pq.ParquetFile(shard.path, buffer_size=2**20, pre_buffer=False) as file:
-            names = [name for name in file.schema_arrow.names if columns is None or name in columns]
-            for batch in file.iter_batches(16, row_groups=[group], columns=names, use_threads=False):
-                for row in batch.to_pylist():
-                    yield shard, number, row
-                    number += 1
-
-
-def _release_id(shard: Shard, row: int) -> str:
+def _release_id(shard: "Shard", row: int) -> str:
     """The `sample_id` that the public evaluator's prepared view gives a row of the release."""
     return f"medgen:{_PUBLIC_FOLDERS[shard.config]}:{shard.path.stem}:{row:06d}"
 
@@ -425,18 +395,20 @@ def _image_bytes(row: dict[str, Any], column: str) -> list[bytes]:
 
 
 def _task_of(row: dict[str, Any], config: str) -> str:
-    task = canonical_task(row["task"], row.get("subtask"))
+    task = canonical_task(row["task"], row.get("sub_category"), row.get("subtask"))
     if TASKS[task].config != config:
         raise ValueError(f"task {task!r} is one of config {TASKS[task].config!r}, but lies in a file of {config!r}")
     return task
 
 
 def _record(row: dict[str, Any], config: str) -> dict[str, Any]:
-    """A row of either layout, with `id`, `release_id` and `group`, as a record; a null text becomes an empty one."""
+    """A row of any layout, with `id`, `release_id` and `group`, as a record; a null text becomes an empty one."""
     task = _task_of(row, config)
     instruction, choices = row["instruction"] or "", row.get("choices")
     if choices is None:
         choices = split_options(instruction)[1] if TASKS[task].answer in ("choice", "blank") else []
+    elif len(lettered := _lettered(choices)[0]) == len(choices):
+        choices = lettered
     record = {
         **{name: row[name] for name in ("id", "release_id", "group")},
         "task": task,
@@ -453,37 +425,41 @@ def _record(row: dict[str, Any], config: str) -> dict[str, Any]:
 
 # ---- The index of a source: what can only be known from all of its records ------------------------------------------
 
-_INDEX_COLUMNS = ("release_id", "config", "task", "subtask", "modality", "id", "group")
+_INDEX_COLUMNS = ("place", "release_id", "config", "task", "subtask", "modality", "id", "group")
 
 
-def _index(source: Source, shards: Sequence[Shard]) -> Any:
+def _index(source: Source, shards: "Sequence[Shard]") -> Any:
     """Ids, groups and taxonomy of all records of the source, in order, as an Arrow table.
 
-    Our own layout carries them. The public one has to be read once, which takes minutes for all of it.
+    Our own layout carries them. Others have to be read once, which takes minutes for all of the release.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     from medgen_metrics.groups import group_records
     from medgen_metrics.groups import perceptual_hash
+    from medgen_metrics.sources.files import as_row
+    from medgen_metrics.sources.files import read
 
     ours = shards[0].layout == "ours"
     rows: list[dict[str, Any]] = []
     images: list[list[str]] = []
     hashes: dict[str, bytes | None] = {}
     problems: list[str] = []
-    pieces = [piece for shard in shards for piece in _row_groups(shard)]
-    total = sum(pq.read_metadata(shard.path).num_rows for shard in shards)
+    pieces = [piece for shard in shards for piece in shard.pieces]
+    total = sum(piece.rows for piece in pieces)
     with (
         datasets.utils.tqdm(total=total, unit=" records", desc="Indexing ids and groups") as bar,
         ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool,
     ):
-        for shard, number, row in _read(pieces, _INDEX_COLUMNS if ours else None):
+        for shard, number, raw in read(pieces, _INDEX_COLUMNS if ours else None):
             bar.update()
             try:
+                row = as_row(shard, number, raw)
                 task = _task_of(row, shard.config)
-                rows.append({name: row.get(name) for name in _INDEX_COLUMNS} | {"config": shard.config, "task": task})
+                entry = {name: row.get(name) for name in (*_INDEX_COLUMNS, "position")}
+                entry |= {"place": f"{shard.config} {shard.place(number)}", "config": shard.config, "task": task}
                 if ours:
+                    rows.append(entry)
                     continue
                 inputs, outputs = _image_bytes(row, "input_images"), _image_bytes(row, "output_images")
                 if not inputs:
@@ -491,16 +467,19 @@ def _index(source: Source, shards: Sequence[Shard]) -> Any:
                 files = {_sha256(data): data for data in (*inputs, *outputs)}
                 new = [digest for digest in files if digest not in hashes]
                 hashes |= zip(new, pool.map(perceptual_hash, [files[digest] for digest in new]), strict=True)
+                entry["id"] = record_id(task, row["instruction"] or "", inputs, outputs)
+                entry["release_id"] = row["release_id"] if "position" in row else _release_id(shard, number)
                 images.append(list(files))
-                rows[-1]["id"] = record_id(task, row["instruction"] or "", inputs, outputs)
-                rows[-1]["release_id"] = _release_id(shard, number)
+                rows.append(entry)
             except ValueError as error:
-                problems.append(f"{shard.path.name}, row {number}: {error}")
-    if ours:
-        counts = Counter(row["id"] for row in rows)
-        problems += [
-            f"id {name!r} stands {n} times; export the data again" for name, n in counts.items() if n > 1 or not name
-        ]
+                problems.append(f"{shard.place(number)}: {error}")
+    key = "id" if ours else "release_id"
+    counts = Counter((row["config"], row[key]) for row in rows)
+    for row in rows:  # a name of the folder layout that isn't one record's alone gives way to its place
+        if (again := counts[row["config"], row[key]]) > 1 and row["position"]:
+            row["release_id"] = row["position"]
+        elif again > 1 or not row[key]:
+            problems.append(f"{row['place']}: {key} {row[key]!r} stands {again} times; make these data again")
     _raise_problems(source.folder or HUB_REPO, problems)
     if not ours:
         new_ids, groups = number_repeats(row["id"] for row in rows), group_records(images, hashes)
@@ -550,8 +529,8 @@ class MedGenConfig(datasets.BuilderConfig):
 class MedGenBench(datasets.GeneratorBasedBuilder):
     """Builder of MedGEN-Bench: `download_and_prepare()`, then `as_dataset(split="test")`.
 
-    Beside the arguments of every builder it takes `edition`. `data_dir` is the folder of a local copy of the release or
-    of an export, with Parquet files at any depth; `data_files` is refused.
+    Beside the arguments of every builder it takes `edition`. `data_dir` is the folder of a local copy of the release,
+    in any of its layouts, or of an export, at any depth; `data_files` is refused.
     """
 
     BUILDER_CONFIG_CLASS = MedGenConfig
@@ -595,18 +574,28 @@ class MedGenBench(datasets.GeneratorBasedBuilder):
         for spelling in index["modality"].unique().to_pylist():
             canonical_modality(spelling)
         _check_edition(self.source, ours, index)
-        pieces = [piece for s in shards if s.config == self.source.config for piece in _row_groups(s)]
-        known = None if ours else index.select(["release_id", "id", "group"])
+        pieces = [piece for s in shards if s.config == self.source.config for piece in s.pieces]
+        known = None if ours else index.select(["place", "release_id", "id", "group"])
         return [datasets.SplitGenerator("test", {"pieces": pieces, "edition": self.source.edition, "index": known})]
 
     def _generate_examples(
-        self, pieces: Sequence[tuple[Shard, int, int]], edition: str, index: Any
+        self, pieces: "Sequence[Piece]", edition: str, index: Any
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        known = {row["release_id"]: row for row in index.to_pylist()} if index is not None else None
-        for shard, number, row in _read(pieces):
-            record = _record(row if known is None else row | known[_release_id(shard, number)], shard.config)
+        from medgen_metrics.sources.files import as_row
+        from medgen_metrics.sources.files import read
+
+        known = {row["place"]: row for row in index.to_pylist()} if index is not None else {}
+        problems: list[str] = []
+        for shard, number, raw in read(pieces):
+            try:
+                row = as_row(shard, number, raw)
+                record = _record(row | known.get(f"{shard.config} {shard.place(number)}", {}), shard.config)
+            except ValueError as error:
+                problems.append(f"{shard.place(number)}: {error}")
+                continue
             if edition != "paper" or record["task"] != RELEASE_ONLY_TASK:
                 yield record["id"], record
+        _raise_problems(self.source.folder or HUB_REPO, problems)
 
 
 def load(

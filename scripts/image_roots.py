@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from pathlib import PurePosixPath
-from pathlib import PureWindowsPath
+
+from medgen_metrics.sources.paths import PathRefused as PathRefused
+from medgen_metrics.sources.paths import find_file
 
 from .errors import UsageError
-
-
-class PathRefused(Exception):
-    """A path that must not be followed; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +40,8 @@ class ImageRoots:
         Raises:
             PathRefused: an absolute path, one with `..`, or a link that leaves the allowed roots.
         """
-        if not name or "\0" in name:
-            raise PathRefused(f"expected a relative path, got {name!r}")
-        posix, windows = PurePosixPath(name), PureWindowsPath(name)
-        if posix.is_absolute() or windows.drive or windows.root:
-            raise PathRefused("absolute paths are refused; write it relative and name its folder with --image-root")
-        if ".." in posix.parts or ".." in windows.parts:
-            raise PathRefused("paths with '..' are refused; write it relative and name its folder with --image-root")
-        for root in self.roots:
-            path = root / posix
-            try:
-                target = path.resolve(strict=True)
-            except (OSError, RuntimeError, ValueError):  # absent, a name too long, a loop of links
-                continue
-            if not any(target.is_relative_to(allowed) for allowed in self.roots):
-                raise PathRefused(
-                    f"it is a link to {str(target)!r}, outside the allowed folders; allow with --image-root"
-                )
-            if target.is_file():
-                return path
-        return None
+        remedy = "write it relative and name its folder with --image-root"
+        return find_file(name, self.roots, self.roots, remedy, "allow with --image-root")
 
     def __str__(self) -> str:
         return ", ".join(str(root) for root in self.roots)

@@ -7,9 +7,16 @@ instruction with the digests of the input images.
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import cached_property
+from hashlib import sha256
+from pathlib import PurePosixPath
 from typing import Any
+
+from medgen_metrics.sources import prepared
+from medgen_metrics.sources.common import config_of_format
+from medgen_metrics.sources.common import metadata_ids
 
 from .image_roots import ImageRoots
 from .image_roots import PathRefused
@@ -21,13 +28,6 @@ RUNGS = ("id", "sample_id", "instruction")
 # tableiv:<Format>:<task>:<line>, medgen:<Format>:<task>:<line> and medgen:<config>:<shard>:<row>: one prefix is as good
 # as the other, and numbers are padded differently.
 _SAMPLE_ID = re.compile(r"(?:tableiv|medgen):([^:]+):(.+):(\d{1,12})\Z")
-_CATEGORIES = {
-    "vqa": "vqa",
-    "imageedit": "edit",
-    "imageediting": "edit",
-    "mmgeneration": "gen",
-    "multimodalgeneration": "gen",
-}
 # The prepared view names image files by the SHA-256 of their content.
 _CONTENT_NAME = re.compile(r"[0-9a-f]{64}\Z")
 
@@ -44,11 +44,7 @@ def sample_key(sample_id: str) -> tuple[str, str, int] | str:
 
 def category_config(row: Mapping[str, Any]) -> str | None:
     """The config that a public row's `category` (or `paper_format`) names, or None."""
-    for name in ("category", "paper_format"):
-        value = row.get(name)
-        if isinstance(value, str) and (config := _CATEGORIES.get(re.sub(r"[-_ ]", "", value).casefold())):
-            return config
-    return None
+    return config_of_format(row.get("category")) or config_of_format(row.get("paper_format"))
 
 
 def id_config(record_id: str) -> str | None:
@@ -85,7 +81,7 @@ class Ladder:
         if isinstance(record_id, str) and record_id in self.records.index:
             return self.records.index[record_id], "id"
         names = [
-            name for name in (row.get("sample_id"), record_id, *_nested_ids(row)) if isinstance(name, str) and name
+            name for name in (row.get("sample_id"), record_id, *metadata_ids(row)) if isinstance(name, str) and name
         ]
         for name in names:
             positions = self._by_sample_key.get(sample_key(name), [])
@@ -150,31 +146,30 @@ class Ladder:
         return matching[0]
 
     def _row_digests(self, row: Mapping[str, Any], unknown: str) -> tuple[str, ...]:
-        paths = row.get("input_images") or row.get("input_image")
-        paths = [paths] if isinstance(paths, str) else paths
-        if not isinstance(paths, list) or not paths or not all(isinstance(path, str) and path for path in paths):
-            raise Unjoined(
-                f"{unknown}expected input_image beside instruction, got {shorten(paths)}; give the row an id"
-            )
-        return tuple(self._file_digest(path, unknown) for path in paths)
+        try:
+            images = prepared.candidates(row)["input_images"]
+        except ValueError as error:
+            raise Unjoined(f"{unknown}{error}; or give the row an id") from None
+        if not images:
+            raise Unjoined(f"{unknown}expected input_image beside instruction, got none; give the row an id")
+        return tuple(self._file_digest(names, unknown) for names in images)
 
-    def _file_digest(self, path: str, unknown: str) -> str:
-        from hashlib import sha256
-        from pathlib import PurePosixPath
-
-        stem = PurePosixPath(path).stem
+    def _file_digest(self, names: Sequence[str], unknown: str) -> str:
+        """Of the first of an image's possible names at which there is a file."""
+        stem = PurePosixPath(names[0]).stem
         if _CONTENT_NAME.match(stem):
             return stem
-        try:
-            file = self.roots.find(path)
-        except PathRefused as refused:
-            raise Unjoined(f"{unknown}input image {shorten(path)}: {refused}") from None
-        if file is None:
-            raise Unjoined(
-                f"{unknown}input image {shorten(path)} is not under {self.roots}; "
-                "name the folder of the data with --image-root, or give the row an id"
-            )
-        return sha256(file.read_bytes()).hexdigest()
+        for name in names:
+            try:
+                file = self.roots.find(name)
+            except PathRefused as refused:
+                raise Unjoined(f"{unknown}input image {shorten(name)}: {refused}") from None
+            if file is not None:
+                return sha256(file.read_bytes()).hexdigest()
+        raise Unjoined(
+            f"{unknown}input image {shorten(names[0])} is not under {self.roots}; "
+            "name the folder of the data with --image-root, or give the row an id"
+        )
 
     def _unknown(self, name: str, hints: bool) -> str:
         config = id_config(name)
@@ -197,11 +192,6 @@ class Ladder:
     def _source(self) -> str:
         edition = "" if self.records.edition == "paper" else f', edition="{self.records.edition}"'
         return f'load_dataset("medgen-bench", "{self.records.config}"{edition})'
-
-
-def _nested_ids(row: Mapping[str, Any]) -> list[Any]:
-    metadata = row.get("metadata")
-    return [metadata.get(name) for name in ("sample_id", "unique_id")] if isinstance(metadata, dict) else []
 
 
 def _body(instruction: str) -> str:

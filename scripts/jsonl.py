@@ -1,26 +1,22 @@
 """Reading JSONL that anyone may have written: every line is accounted for, nothing crashes, bad lines are findings."""
 
 import hashlib
-import json
 from collections.abc import Iterator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
 from typing import Any
-from typing import BinaryIO
+
+from medgen_metrics.sources.jsonl import MAX_LINE as MAX_LINE
+from medgen_metrics.sources.jsonl import BadLine
+from medgen_metrics.sources.jsonl import parse_line
+from medgen_metrics.sources.jsonl import raw_lines
+from medgen_metrics.sources.jsonl import shorten
 
 from .errors import UsageError
 
-MAX_LINE = 16 * 2**20  # bytes; a record's row is a few kB, a long report some 10 kB
 SHOWN = 20  # findings spelled out in one error
-
-
-def shorten(value: object, width: int = 60) -> str:
-    """`repr` of a value for a message: at most `width` characters, control characters and lone surrogates escaped."""
-    text = repr(value[: 4 * width] if isinstance(value, str) else value)
-    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 @dataclass(slots=True)
@@ -77,7 +73,7 @@ class JsonLines:
         surrogates = 0
         try:
             with self.path.open("rb") as file:
-                for number, line, length in _lines(file, sha):
+                for number, (line, length) in enumerate(raw_lines(file, sha), start=1):
                     row = self._parse(number, line, length)
                     if row is not None:
                         row, replaced = _without_surrogates(row)
@@ -94,50 +90,15 @@ class JsonLines:
             raise UsageError(f"{self.path}: expected UTF-8, got a UTF-16 byte order mark; save the file as UTF-8")
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
-        torn = not line.endswith(b"\n")
-        line = line.strip()
-        if not line:
-            return None
-        if length > MAX_LINE:
-            self.findings.add(
-                number,
-                f"expected a line of at most {MAX_LINE:,} bytes, got {length:,}; images belong in files",
-            )
-            return None
         try:
-            row = json.loads(line.decode("utf-8"))
-        except (ValueError, RecursionError) as error:
-            got = shorten(line[:240].decode("utf-8", "replace"))
-            if torn:
-                self.notices.append(f"{self.path}:{number}: the last line is torn and was dropped: {got}")
-            elif isinstance(error, UnicodeDecodeError):
-                byte = line[error.start]
-                self.findings.add(number, f"expected UTF-8, got byte 0x{byte:02x} at position {error.start}: {got}")
+            return parse_line(line, length)
+        except BadLine as error:
+            if line.endswith(b"\n") or length > MAX_LINE or not error.broken:
+                self.findings.add(number, str(error))
             else:
-                self.findings.add(number, f"expected one JSON object, got {got} ({_cause(error)})")
+                got = shorten(line[:240].decode("utf-8", "replace"))
+                self.notices.append(f"{self.path}:{number}: the last line is torn and was dropped: {got}")
             return None
-        if not isinstance(row, dict):
-            self.findings.add(number, f"expected a JSON object, got {shorten(row)}")
-            return None
-        return row
-
-
-def _lines(file: BinaryIO, sha: Any) -> Iterator[tuple[int, bytes, int]]:
-    """Line number, bytes (cut where the line is too long to be kept) and full length."""
-    number = 0
-    while line := file.readline(MAX_LINE + 1):
-        number += 1
-        sha.update(line)
-        length = len(line)
-        while not line.endswith(b"\n") and (more := file.readline(2**16)):
-            sha.update(more)
-            length += len(more)
-            line = line[:200] + more[-1:]  # too long to be parsed: only its ends are kept
-        yield number, line, length
-
-
-def _cause(error: Exception) -> str:
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)[:80]
 
 
 def _without_surrogates(value: Any) -> tuple[Any, int]:
