@@ -3,6 +3,8 @@
 A verb's file is imported only when the verb runs, so that `--help` costs no torch.
 """
 
+import logging
+import os
 import sys
 import warnings
 from enum import Enum
@@ -142,9 +144,14 @@ def run(
 _SCORE = "Score predictions: rows in out/scores, out/results/SYSTEM.json. Killed at any moment, it continues."
 _PLAN = "Say what `score` with the same options will do: records, what is done, weights, time. Writes nothing."
 
+_REPRODUCE = (
+    "Score published result files again and set each figure beside the published one, with the repairs that part them."
+)
+
 
 @app.command(help=_SCORE)
 @app.command("plan", help=_PLAN)
+@app.command("reproduce", help=_REPRODUCE)
 def score(
     context: typer.Context,
     predictions: Annotated[
@@ -188,7 +195,7 @@ def score(
     ] = None,
     offline: OfflineOption = False,
 ) -> None:
-    """`score` and `plan` take the same options: one says beforehand what the other will do."""
+    """`score`, `plan` and `reproduce` take the same options: what is scored, and with what."""
     from .score import ScoreOptions
 
     options = ScoreOptions(
@@ -213,6 +220,8 @@ def score(
     )
     if context.info_name == "plan":
         from .plan import plan as verb
+    elif context.info_name == "reproduce":
+        from .reproduce import reproduce as verb
     else:
         from .score import score as verb
     verb(predictions, options, config=config.value if config else None, system=system)
@@ -376,6 +385,15 @@ def options(
     """MedGEN-Bench: run systems that answer questions about medical images and produce them, score, and tabulate."""
 
 
+class _Teller(logging.Handler):
+    """Says what our modules warn of as all else is said; looks `sys.stderr` up anew, which may have been replaced."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(f"medgen-bench: {record.getMessage()}", file=sys.stderr)
+
+
+_TELLER = _Teller(logging.WARNING)
+
 _INTERRUPTED = 130  # what typer turns a KeyboardInterrupt into
 
 
@@ -386,6 +404,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """
     # A warning is for the person at the terminal; the line of code that raised it isn't.
     warnings.formatwarning = lambda message, *_, **__: f"medgen-bench: {message}\n"
+    for name in ("medgen_metrics", "medgen_scripts"):
+        logging.getLogger(name).addHandler(_TELLER)
     try:
         # Not standalone, an Exit comes back as the value.
         status = app(arguments, prog_name="medgen-bench", standalone_mode=False)
@@ -396,6 +416,14 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         print(f"medgen-bench: {error}", file=sys.stderr)
         sys.exit(2)
     except Failure as error:
+        print(f"medgen-bench: {error}", file=sys.stderr)
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader of our output has left (`| head`); the interpreter must not write the rest to it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        # What the machine refuses (no room, no rights, too many files) is no fault of the program's.
         print(f"medgen-bench: {error}", file=sys.stderr)
         sys.exit(1)
     except Exception as error:
