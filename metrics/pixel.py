@@ -218,6 +218,7 @@ class PixelTier:
         references: Sequence[Any],
         windows: Sequence[Any] | None = None,
         inputs: Sequence[Any] | None = None,
+        names: Sequence[str] | None = None,
     ) -> list[Row]:
         """Score pairs.
 
@@ -228,6 +229,7 @@ class PixelTier:
             windows: None, or for each pair None or the grey levels (black, white) that deep images are shown with.
             inputs: None, or for each pair None or the image that was to be edited, likewise; of several the first. It
                 moves no score: it gives the diagnostics of `medgen_metrics.locality` and the flag `no_op`.
+            names: what to call the pairs in messages about bad images; default their positions.
 
         Returns:
             One row a pair: the metrics, `mse`, sizes in pixels, diagnostics; flags `resized`, `aspect_changed`,
@@ -242,7 +244,7 @@ class PixelTier:
         drafted = []
         for position, item in enumerate(drafts(self._plan, samples)):
             if item.failure is not None and item.failure.detail:
-                self._tell(position, item.failure)
+                self._tell(f"predictions[{position}]" if names is None else names[position], item.failure)
             for batch in batches:
                 batch.add(item)
             drafted.append(item)
@@ -279,6 +281,16 @@ class PixelTier:
             Batches(lpips_name(self.lpips_net), self._batched_lpips, limit),
         ]
 
+    def load(self) -> None:
+        """Load LPIPS's network where its weights are here; else the first pair does.
+
+        Raises:
+            ValueError: the weights file holds something else.
+        """
+        path = self._weights[0]
+        if path is not None:
+            lpips_model.load(self.lpips_net, path, self._device)
+
     def _batched_lpips(self, first: list[np.ndarray], second: list[np.ndarray]) -> list[float]:
         path = self._weights[0]
         assert path is not None
@@ -295,9 +307,9 @@ class PixelTier:
             return Row(item.values, {spec.name: item.failure.reason for spec in self.specs}, tuple(item.flags))
         return Row(item.values, item.reasons, tuple(item.flags))
 
-    def _tell(self, position: int, failure: Unscored) -> None:
+    def _tell(self, name: str, failure: Unscored) -> None:
         # One line a reason; a thousand lines would hide the others.
         level = logging.INFO if failure.reason in self._told else logging.WARNING
         self._told.add(failure.reason)
         more = "" if level == logging.INFO else " (further ones are logged at level INFO)"
-        logger.log(level, "predictions[%d]: %s%s", position, failure, more)
+        logger.log(level, "%s: %s%s", name, failure, more)

@@ -155,16 +155,22 @@ def load_records(config: str, edition: str = "paper", data_dir: str | Path | Non
     Raises:
         UsageError: unknown config or edition, or no source for it.
     """
+    import datasets
+    import pyarrow
+
     import medgen_bench
 
     check_names(config, edition)
     if not sys.stderr.isatty():
-        import datasets
-
         datasets.disable_progress_bars()
     folder = None if data_dir is None else str(data_dir)
     try:
         dataset = medgen_bench.load(config, edition=edition, data_dir=folder)
     except medgen_bench.DataError as error:
         raise UsageError(str(error)) from error
+    except (datasets.exceptions.DatasetGenerationError, pyarrow.ArrowException, OSError) as error:
+        # Of a failed generation the cause says more: bad rows, a damaged block, a full disk.
+        cause = error.__cause__ or error
+        said = str(cause) if isinstance(cause, medgen_bench.DataError) else f"{type(cause).__name__}: {cause}"
+        raise UsageError(f"{folder or 'the data set'}: config {config!r} can't be read: {said.strip()}") from error
     return Records(dataset, config, edition)

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from medgen_metrics.failures import REASONS
 from medgen_metrics.rows import Row
 from medgen_metrics.signature import digest
 
 from .errors import Failure
+from .errors import UsageError
 from .lock import hold
 from .progress import progress
 from .result_file import Predictions as PredictionsResult
@@ -30,6 +32,10 @@ from .scoring.task import read_tasks
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
+
+
+# What a run itself tells; `weights_missing` is told before it, and texts that don't parse are the metrics' own finding.
+_INTAKE = frozenset(REASONS) - {"weights_missing", "unparsable", "empty"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,9 @@ def score(
         if here.is_main
     ]
     try:
+        _check_device(options.device)
+        if here.is_main:
+            results.make_folder(options.out / "results")
         if spawn:
             _release(locks)
             _fetch_weights(names, options)
@@ -97,6 +106,18 @@ def score(
         return _score(tasks, names, options, here)
     finally:
         _release(locks)
+
+
+def _check_device(device: str | None) -> None:
+    if device is None:
+        return
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # AssertionError: torch was built without that kind
+        got = str(error).partition("\n")[0]
+        raise UsageError(f"--device: expected a torch device of this machine, got {device!r}: {got}") from error
 
 
 def _release(locks: Sequence["BaseFileLock"]) -> None:
@@ -188,6 +209,7 @@ def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: 
                     f"while they were scored, or a process died. Run the same command again to continue."
                 )
             rows[name] = (built[name], [lines[key].row for key in keys])
+            _tell_failures(task, name, rows[name][1])
         if not rows:
             _say(f"{task.job.path}: none of the chosen tiers applies to config {task.job.config}; nothing is scored")
             continue
@@ -197,7 +219,8 @@ def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: 
         ]
         predictions = PredictionsResult.model_validate(
             {
-                "path": str(task.job.path),
+                # A name that is no text (other bytes than UTF-8) is shown, not lost.
+                "path": os.fsencode(task.job.path).decode("utf-8", "backslashreplace"),
                 "digest": digest(content),
                 "layout": task.predictions.layout,
                 "join": dict(task.predictions.join),
@@ -218,6 +241,17 @@ def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: 
     return written
 
 
+def _tell_failures(task: Task, tier: str, rows: Sequence[Row]) -> None:
+    """Say how many records could not be taken in, by reason, each with its first record."""
+    found: dict[str, list[str]] = {}
+    for position, row in zip(task.selection.positions, rows, strict=True):
+        for reason in sorted(_INTAKE & set(row.reasons.values())):
+            found.setdefault(reason, []).append(task.records.ids[position])
+    if found:
+        counts = ", ".join(f"{reason} {len(ids)} (first {ids[0]})" for reason, ids in sorted(found.items()))
+        _say(f"{task.job.system} {task.job.config}: of {len(rows)} records {tier} leaves unscored: {counts}")
+
+
 def _fetch_weights(names: Sequence[str], options: ScoreOptions) -> None:
     # Once, before there are several processes that would all download the same file.
     from medgen_metrics import weights
@@ -236,7 +270,7 @@ def _fetch_weights(names: Sequence[str], options: ScoreOptions) -> None:
 
 def _arguments(paths: Sequence[Path], options: ScoreOptions, config: str | None, system: str | None) -> list[str]:
     """The command line that means these options."""
-    arguments = [str(path) for path in paths]
+    arguments: list[str] = []
     named = {name: getattr(options, name) for name in options.__dataclass_fields__}
     named |= {
         "config": config,
@@ -252,7 +286,8 @@ def _arguments(paths: Sequence[Path], options: ScoreOptions, config: str | None,
             arguments += [part for item in value for part in (flag, str(item))]
         elif value is not None:
             arguments += [flag, str(value)]
-    return arguments
+    # Behind the marker a name may begin with a dash.
+    return [*arguments, "--", *map(str, paths)]
 
 
 def _say(message: str) -> None:

@@ -1,6 +1,7 @@
 """Reading JSONL that anyone may have written, a line or a piece at a time: a bad line is an error with its cause."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def parse_line(line: bytes, length: int) -> dict[str, Any] | None:
     """The object on a line; None for a blank one.
 
     Raises:
-        BadLine: too long, not UTF-8, no JSON, or no object.
+        BadLine: too long, not UTF-8, no JSON, no object, or one with a key twice.
     """
     line = line.strip()
     if not line:
@@ -54,7 +55,9 @@ def parse_line(line: bytes, length: int) -> dict[str, Any] | None:
     if length > MAX_LINE:
         raise BadLine(f"expected a line of at most {MAX_LINE:,} bytes, got {length:,}; images belong in files")
     try:
-        row = json.loads(line.decode("utf-8"))
+        row = json.loads(line.decode("utf-8"), object_pairs_hook=_object)
+    except BadLine:
+        raise
     except (ValueError, RecursionError) as error:
         got = shorten(line[:240].decode("utf-8", "replace"))
         if isinstance(error, UnicodeDecodeError):
@@ -67,6 +70,14 @@ def parse_line(line: bytes, length: int) -> dict[str, Any] | None:
     if not isinstance(row, dict):
         raise BadLine(f"expected a JSON object, got {shorten(row)}")
     return row
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):  # the last would win, and the others be dropped in silence
+        again = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise BadLine(f"expected each key once, got {shorten(again)} again")
+    return found
 
 
 class Piece(NamedTuple):

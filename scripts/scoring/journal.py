@@ -106,12 +106,15 @@ def read(folder: Path, config: str, *, notice: Callable[[str], None]) -> dict[st
         notice: told of a torn last line, which is dropped: its score is computed again.
 
     Raises:
-        Failure: a line that is not the last of its file is broken, which no kill can do.
+        Failure: a line that is not the last of its file is broken, which no kill can do, or a file can't be read.
     """
     lines: dict[str, Line] = {}
     for path in sorted(folder.glob(f"{config}.*.jsonl")):
-        for line in _lines(path, notice):
-            lines[line.key] = line
+        try:
+            for line in _lines(path, notice):
+                lines[line.key] = line
+        except OSError as error:  # noqa: PERF203 - once a file
+            raise Failure(f"{path}: expected a file of scores, got: {error.strerror}; move it away") from error
     return lines
 
 

@@ -1,5 +1,7 @@
 """From rows to `out/results/<system>.json`."""
 
+import errno
+import os
 from collections.abc import Mapping
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,12 +10,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+from filelock import Timeout
+
 from medgen_metrics.bootstrap import interval
 from medgen_metrics.rows import MetricSpec
 from medgen_metrics.rows import Row
 from medgen_metrics.rows import summarise
 from medgen_metrics.signature import digest
 
+from ..errors import Failure
 from ..errors import UsageError
 from ..records import Records
 from ..result_file import ConfigResult
@@ -31,6 +37,8 @@ _NOTES = {
     "paper": "paper (inferred): the release without the 201 records of disease-prediction, by which the two differ",
     "sample": "illustrative sample made by this project; not part of MedGEN-Bench",
 }
+_PATIENCE = 60  # seconds to wait for another run's writing of a result file, which takes less than one
+
 _PACKAGES = (
     "medgen-bench",
     "torch",
@@ -40,6 +48,7 @@ _PACKAGES = (
     "bert-score",
     "sacrebleu",
     "scikit-image",
+    "scipy",
     "numpy",
     "pillow",
     "datasets",
@@ -107,6 +116,22 @@ def _interval(rows: Sequence[Row], groups: Sequence[str], spec: MetricSpec) -> d
     return {"interval": ends, "groups": made.groups, "largest_group": made.largest}
 
 
+def make_folder(folder: Path) -> None:
+    """Make the results' folder before anything is scored.
+
+    Raises:
+        UsageError: it can't be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: expected a folder that can be written, got: {error.strerror}; give another --out"
+        ) from error
+
+
 def merge(path: Path, system: str, edition: str, protocol: str, configs: Mapping[str, ConfigResult]) -> list[str]:
     """Write a system's result file, keeping what an earlier run found out about other configs and tiers.
 
@@ -115,7 +140,23 @@ def merge(path: Path, system: str, edition: str, protocol: str, configs: Mapping
 
     Returns:
         Notices of what was replaced.
+
+    Raises:
+        Failure: it can't be written.
     """
+    try:
+        # Another config of the system may end at this moment: what both found out stays.
+        with FileLock(path.with_name(f".{path.name}.lock"), timeout=_PATIENCE):
+            return _merge(path, system, edition, protocol, configs)
+    except Timeout as error:
+        raise Failure(
+            f"{path}: another run holds it for {_PATIENCE} s now; what is scored is kept, run again"
+        ) from error
+    except OSError as error:
+        raise Failure(f"{path}: can't be written: {error.strerror}; what is scored is kept, run again") from error
+
+
+def _merge(path: Path, system: str, edition: str, protocol: str, configs: Mapping[str, ConfigResult]) -> list[str]:
     notices: list[str] = []
     kept: dict[str, ConfigResult] = {}
     if path.exists():

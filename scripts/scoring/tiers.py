@@ -1,6 +1,7 @@
 """What each tier needs of a record and a prediction: which configs it serves, what is scored, and its digests."""
 
 import hashlib
+import logging
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -16,6 +17,8 @@ from medgen_metrics.signature import digest
 from ..errors import UsageError
 from ..predictions import Prediction
 from ..records import Record
+
+logger = logging.getLogger(__name__)
 
 Sample = tuple[Record, Prediction | None]
 
@@ -108,6 +111,18 @@ def _image_reason(prediction: Prediction | None) -> str:
     return (prediction.image_reason if prediction is not None else None) or "missing"
 
 
+def _choices(record: Record) -> list[str]:
+    """A record's options; none where they can't be told apart: a fault of the data, for which EM has a reason."""
+    from medgen_metrics.options import read_options
+
+    try:
+        read_options(record.choices)
+    except ValueError as error:
+        logger.warning("%s: its options can't be used, so that EM leaves it unscored: %s", record.id, error)
+        return []
+    return list(record.choices)
+
+
 def _name_failures(rows: Sequence[Row], reasons: Sequence[str]) -> list[Row]:
     # A scorer sees only that nothing came; the prediction says why.
     return [
@@ -146,6 +161,9 @@ class PixelWork:
             device=options.device,
             offline=options.offline,
         )
+        if options.lpips_weights is not None:
+            # A file that holds something else is told now, not at the first pair.
+            self.scorer.load()
         self.options = {
             "protocol": options.protocol,
             "metrics": ["ssim", "psnr", "lpips"],
@@ -162,6 +180,7 @@ class PixelWork:
             [prediction.image if prediction is not None else None for _, prediction in samples],
             [record.output_images[0].data if record.output_images else None for record, _ in samples],
             inputs=[record.input_images[0].data if record.input_images else None for record, _ in samples],
+            names=[record.id for record, _ in samples],
         )
         rows = _name_failures(rows, [_image_reason(prediction) for _, prediction in samples])
         return [_flag_unresized(row, record.task) for row, (record, _) in zip(rows, samples, strict=True)]
@@ -194,7 +213,7 @@ class TextWork:
         rows = self.scorer.score(
             predictions=[prediction.text if prediction is not None else None for _, prediction in samples],
             references=[record.answer for record, _ in samples],
-            choices=[list(record.choices) for record, _ in samples],
+            choices=[_choices(record) for record, _ in samples],
             tasks=[record.task for record, _ in samples],
         )
         return _name_failures(rows, [_text_reason(prediction) for _, prediction in samples])
@@ -218,5 +237,12 @@ def chosen(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def build(name: str, options: TierOptions) -> Tier:
-    """Make a tier; its models are loaded once for all systems and configs."""
-    return TIERS[name](options)
+    """Make a tier; its models are loaded once for all systems and configs.
+
+    Raises:
+        UsageError: options that the tier does not take.
+    """
+    try:
+        return TIERS[name](options)
+    except (ValueError, FileNotFoundError) as error:
+        raise UsageError(f"tier {name}: {error}") from error

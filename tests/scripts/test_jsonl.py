@@ -46,6 +46,7 @@ def test_a_byte_order_mark_blank_lines_and_crlf_are_harmless(path: Path) -> None
         (b'{"a": "\xff"}', r"rows\.jsonl:2: expected UTF-8, got byte 0xff at position 7"),
         (b"[" * 100_000, r"rows\.jsonl:2: expected one JSON object, .*nested too deeply"),
         (b'{"a": ' + b"9" * 5000 + b"}", r"rows\.jsonl:2: expected one JSON object"),
+        (b'{"a": {"b": 1, "b\\u0062": 2, "b": 1}}', r"rows\.jsonl:2: expected each key once, got 'b' again"),
         (b'{"a": 1}{"a": 2}', r"rows\.jsonl:2: expected one JSON object, .*Extra data"),
     ],
 )

@@ -203,7 +203,7 @@ def test_the_command_line_for_processes_means_the_same_options(tmp_path: Path, m
     assert unlike_default == set(asdict(chosen)), "an option at its default shows nothing"
     calls: list[tuple[Any, ...]] = []
     monkeypatch.setattr("medgen_scripts.score.score", lambda *a, **k: calls.append((*a, k)))
-    paths = [tmp_path / "one", tmp_path / "two"]
+    paths = [tmp_path / "one", Path("-two")]
     with pytest.raises(SystemExit):
         main(["score", *_arguments(paths, chosen, "edit", "a name")])
     assert calls == [(paths, chosen, {"config": "edit", "system": "a name"})]

@@ -58,3 +58,11 @@ def test_every_bad_path_is_named_in_one_message(tmp_path: Path) -> None:
         str(tmp_path / "gone"),
         str(odd),
     ]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\\b", "a\nb", "a\0b", "a\udcffb", "é" * 101])
+def test_a_system_is_named_so_that_it_names_files(tmp_path: Path, name: str) -> None:
+    (tmp_path / "edit.jsonl").write_text("")
+    with pytest.raises(UsageError, match="expected a system name of 1 to 200 bytes"):
+        jobs([tmp_path], system=name)
+    assert [job.system for job in jobs([tmp_path], system="é" * 100)] == ["é" * 100]
