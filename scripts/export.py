@@ -133,26 +133,36 @@ def _config(config: str, edition: str, data_dir: Path | None, folder: Path) -> W
                 yield row
                 advance()
 
-        try:
-            return write_shards(counted(), medgen_bench.features(config), folder)
-        except medgen_bench.DataError as error:
-            raise UsageError(str(error)) from error
+        return write_shards(counted(), medgen_bench.features(config), folder)
 
 
 def _stream(config: str, edition: str, data_dir: Path | None) -> Iterator[Mapping[str, Any]]:
-    """Records one by one, images as they are stored."""
+    """Records one by one, images as they are stored.
+
+    Raises:
+        UsageError: no source, bad rows, or a file that can't be read through.
+    """
     import datasets
+    import pyarrow as pa
 
     import medgen_bench
 
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()
     folder = None if data_dir is None else str(data_dir)
-    stream = medgen_bench.load(config, edition=edition, data_dir=folder, streaming=True)
     stored = datasets.List(datasets.Image(decode=False))
-    for name in set(IMAGE_COLUMNS) & set(medgen_bench.features(config)):
-        stream = stream.cast_column(name, stored)
-    yield from stream
+    try:
+        stream = medgen_bench.load(config, edition=edition, data_dir=folder, streaming=True)
+        for name in set(IMAGE_COLUMNS) & set(medgen_bench.features(config)):
+            stream = stream.cast_column(name, stored)
+        yield from stream
+    except medgen_bench.DataError as error:
+        raise UsageError(str(error)) from error
+    except (OSError, pa.ArrowException) as error:
+        where = folder or os.environ.get("MEDGEN_BENCH_DIR") or edition
+        raise UsageError(
+            f"{where}: {config} can't be read: {str(error).strip()}; `medgen-bench validate` names the file"
+        ) from error
 
 
 def _describe(folder: Path, written: Mapping[str, Written], edition: str) -> None:

@@ -4,7 +4,6 @@ import hashlib
 import warnings
 from collections import Counter
 from collections import defaultdict
-from collections.abc import Iterator
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -50,7 +49,10 @@ def validate_data(edition: str, data_dir: Path | None) -> Report:
     Raises:
         UsageError: no data set there, or files that can't be read at all.
     """
+    import pyarrow as pa
+
     import medgen_bench
+    from medgen_metrics.sources.files import read
 
     try:
         source = medgen_bench.Source.resolve("vqa", edition, data_dir)
@@ -63,9 +65,13 @@ def validate_data(edition: str, data_dir: Path | None) -> Report:
         progress("validate", sum(piece.rows for shard in shards for piece in shard.pieces)) as advance,
         ThreadPoolExecutor(THREADS) as pool,
     ):
-        for shard, number, raw in _raw(shards):
-            check.take(shard, number, raw, pool)
-            advance()
+        for shard in shards:
+            try:
+                for _, number, raw in read(shard.pieces):
+                    check.take(shard, number, raw, pool)
+                    advance()
+            except (OSError, pa.ArrowException) as error:  # noqa: PERF203 - the other files are looked at too
+                report.add("unreadable file", f"{shard.name} ({shard.config}): {error}; copy or download it again")
     check.finish(shards)
     return report
 
@@ -76,12 +82,6 @@ def _shards(source: Any) -> "list[Shard]":
     if source.folder is not None:
         return medgen_bench._find_shards(source.folder)
     return [shard for config in medgen_bench.CONFIGS for shard in source._replace(config=config).shards()]
-
-
-def _raw(shards: "list[Shard]") -> "Iterator[tuple[Shard, int, Any]]":
-    from medgen_metrics.sources.files import read
-
-    yield from read(piece for shard in shards for piece in shard.pieces)
 
 
 class _Check:
@@ -109,7 +109,7 @@ class _Check:
         whole = True
         try:
             row = as_row(shard, number, raw)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             whole = False
             partly = self._without_images(shard, raw, place, str(error))
             if partly is None:
@@ -151,7 +151,7 @@ class _Check:
                 for choice in choices:
                     try:
                         images[column] += read_images([choice], column, shard.path.parent, shard.root)
-                    except ValueError as fault:  # noqa: PERF203 - every bad image is named
+                    except (ValueError, OSError) as fault:  # noqa: PERF203 - every bad image is named
                         faults += 1
                         self.report.add(_kind(str(fault)), f"{place}: {fault}")
         except (ValueError, TypeError, AttributeError, KeyError):
@@ -341,6 +341,7 @@ def _kind(fault: str) -> str:
     """The kind of finding that `sources` words so."""
     for words, kind in (
         ("no such file", "missing image"),
+        ("Permission denied", "unreadable image"),
         ("an empty file", "empty image"),
         ("refused", "image path out of the folder"),
         ("it is a link to", "image path out of the folder"),

@@ -14,6 +14,7 @@ SHOWN = 20  # findings of a kind that are spelled out
 # Kind -> whether it is an error. Closed, so that nobody's script meets a kind that is written nowhere.
 KINDS: Mapping[str, bool] = {
     # a data set
+    "unreadable file": True,
     "bad record": True,
     "image path out of the folder": True,
     "missing image": True,

@@ -14,6 +14,7 @@ import medgen_bench
 from medgen_scripts import validate_report
 from medgen_scripts.cli import main
 from medgen_scripts.errors import UsageError
+from medgen_scripts.export import export
 from medgen_scripts.validate import is_predictions
 from medgen_scripts.validate import validate
 from medgen_scripts.validate_data import validate_data
@@ -115,8 +116,6 @@ def test_the_papers_edition_leaves_out_a_task(tmp_path: Path) -> None:
 
 
 def test_an_export_that_was_edited_is_told(tmp_path: Path) -> None:
-    from medgen_scripts.export import export
-
     folder = export(tmp_path / "medgen-bench", edition="sample", configs=["edit"])
     assert not findings(validate_data("release", folder), "other count than expected")
     (path,) = (folder / "edit").iterdir()
@@ -128,6 +127,23 @@ def test_an_export_that_was_edited_is_told(tmp_path: Path) -> None:
     report = validate_data("release", folder)
     assert report.totals["id stands twice"] == 1
     assert report.totals["id does not fit the content"] == 2
+
+
+def test_a_file_damaged_in_its_middle_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    folder = builders.write_release(tmp_path / "data", shards=2)
+    path = next(folder.rglob("image_editing/train-00000*"))
+    content = bytearray(path.read_bytes())
+    column = pq.read_metadata(path).row_group(1).column(0)
+    content[column.data_page_offset : column.data_page_offset + 40] = bytes(40)
+    path.write_bytes(content)
+    report = validate_data("release", folder)
+    (said,) = report.findings["unreadable file"]
+    assert "train-00000-of-00002.parquet (edit)" in said
+    assert report.counts["by config"]["vqa"] == 8
+    assert report.counts["by config"]["edit"] >= 6
+    with pytest.raises(UsageError, match="edit can't be read: "):
+        export(tmp_path / "out", edition="release", data_dir=folder, configs=["edit"])
+    assert not (tmp_path / "out").exists()
 
 
 def folder_layout(root: Path, rows: list[dict[str, Any]], task: str = "VQA/question-answering") -> Path:
