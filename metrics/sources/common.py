@@ -94,9 +94,9 @@ def texts(row: Mapping[str, Any]) -> dict[str, Any]:
     if answer is not None and not isinstance(answer, str | dict):
         raise ValueError(f"answer: expected a string or an object of sections, got {shorten(answer)}")
     columns["answer"] = flatten(answer) if isinstance(answer, dict) else answer
-    _encodable("answer", columns["answer"])
+    encodable("answer", columns["answer"])
     for option in choices or ():
-        _encodable("choice", option)
+        encodable("choice", option)
     # A file's name and row, as an object, is what the view of the Parquet release has here.
     return {**columns, "choices": choices or None, "source": source if isinstance(source, str) and source else None}
 
@@ -107,10 +107,11 @@ def _string(row: Mapping[str, Any], name: str, *, required: bool = False) -> str
         return None
     if not isinstance(value, str):
         raise ValueError(f"{name}: expected a string, got {shorten(value) if name in row else 'none'}")
-    _encodable(name, value)
+    encodable(name, value)
     return value
 
 
-def _encodable(name: str, value: str | None) -> None:
+def encodable(name: str, value: str | None) -> None:
+    """ValueError for a text that can't be stored as UTF-8; JSON may spell half a character."""
     if value is not None and not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         raise ValueError(f"{name}: expected text, got a lone surrogate in {shorten(value)}; replace it")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .common import encodable
 from .common import metadata_ids
 from .common import names
 from .common import read_images
@@ -38,6 +39,7 @@ def read_row(path: Path, line: int, row: Mapping[str, Any]) -> dict[str, Any]:
     columns = texts(row)
     position = f"tableiv:{path.parents[1].name}:{path.parent.name}:{line:06d}"
     own = [name for name in metadata_ids(row) if isinstance(name, str) and name]
+    encodable("metadata", own[0] if own else None)
     images = {
         name: read_images(found, _COLUMNS[name], path.parent, root_of(path)) for name, found in candidates(row).items()
     }

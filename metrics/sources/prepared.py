@@ -10,6 +10,7 @@ from pathlib import Path
 from pathlib import PurePosixPath
 from typing import Any
 
+from .common import encodable
 from .common import names
 from .common import read_images
 from .common import texts
@@ -81,6 +82,7 @@ def read_row(path: Path, line: int, row: Mapping[str, Any]) -> dict[str, Any]:
     sample_id = row.get("sample_id")
     if not isinstance(sample_id, str) or not sample_id:
         raise ValueError(f"sample_id: expected a string, got {shorten(sample_id)}; prepare the view again")
+    encodable("sample_id", sample_id)
     columns = texts(row)
     images = {name: read_images(found, name, path.parent, path.parent) for name, found in candidates(row).items()}
     return {**columns, **images, "release_id": sample_id, "position": None}
