@@ -19,6 +19,7 @@ from .errors import UsageError
 from .jsonl import shorten
 from .progress import progress
 from .records import IMAGE_COLUMNS
+from .validate_expected import expected
 from .validate_report import Report
 
 if TYPE_CHECKING:
@@ -26,16 +27,6 @@ if TYPE_CHECKING:
 
 THREADS = 8
 
-# What paper (sections on the data's size) and release state; the rest follows from the number of records.
-_UNIQUE_IMAGES = {"paper": 10_703}
-_RELEASE_FILES = 11_105  # image files of the folder layout
-_STATED_TASKS = {
-    "multiple-choice": 300,
-    "blank-filling": 300,
-    "report-generation": 200,
-    "question-answering": 300,
-    "style-transfer": 900,
-}
 _NO_IMAGES = {".json", ".jsonl", ".md", ".txt", ".parquet", ".gitattributes"}
 
 
@@ -298,32 +289,8 @@ class _Check:
         for name in filter(None, missing(shards).split(", ")):
             report.add("bad record", f"{name}: promised by the names of the other files, but not there")
         if self.edition != "sample":
-            report.expected = _expected(self.edition, "image files" in report.counts)
+            report.expected = expected(self.edition, "image files" in report.counts)
         report.compare()
-
-
-def _expected(edition: str, are_files: bool) -> dict[str, Any]:
-    """What an edition has."""
-    import medgen_bench
-
-    left_out = medgen_bench._RELEASE_ONLY_RECORDS if edition == "paper" else 0
-    configs = dict(medgen_bench.RECORDS)
-    configs["gen"] -= left_out
-    tasks = len(medgen_bench.TASKS) - (edition == "paper")
-    expected: dict[str, Any] = {
-        "records": sum(configs.values()),
-        "by config": configs,
-        "by task": _STATED_TASKS | ({} if left_out else {medgen_bench.RELEASE_ONLY_TASK: 201}),
-        "tasks": tasks,
-        "subtasks": medgen_bench._PAPER_SUBTASKS + (edition == "release"),
-        # input and reference, but for VQA
-        "images, one a VQA record": 2 * sum(configs.values()) - configs["vqa"],
-    }
-    if edition in _UNIQUE_IMAGES:
-        expected["unique images"] = _UNIQUE_IMAGES[edition]
-    if are_files and edition == "release":
-        expected["image files"] = _RELEASE_FILES
-    return expected
 
 
 def fault_of(data: bytes) -> str | None:

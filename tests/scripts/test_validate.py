@@ -18,6 +18,7 @@ from medgen_scripts.export import export
 from medgen_scripts.validate import is_predictions
 from medgen_scripts.validate import validate
 from medgen_scripts.validate_data import validate_data
+from medgen_scripts.validate_expected import expected
 from medgen_scripts.validate_predictions import validate_predictions
 from medgen_scripts.validate_report import Report
 
@@ -42,9 +43,7 @@ def test_the_sample_is_without_a_fault(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_what_the_editions_should_hold() -> None:
     # 10,703 unique images, 11,744 uses with one a VQA record, 6,422 records: the paper's figures.
-    from medgen_scripts.validate_data import _expected
-
-    paper, release = _expected("paper", False), _expected("release", True)
+    paper, release = expected("paper", False), expected("release", True)
     assert (paper["records"], paper["unique images"], paper["images, one a VQA record"]) == (6422, 10_703, 11_744)
     assert (paper["tasks"], paper["subtasks"]) == (15, 27)
     assert (release["records"], release["image files"], release["tasks"], release["subtasks"]) == (6623, 11_105, 16, 28)
