@@ -1,6 +1,7 @@
 """Intake: every way to give an image, and every way in which one can be bad."""
 
 import io
+import math
 import os
 import struct
 import warnings
@@ -17,9 +18,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from medgen_metrics.failures import REASONS
 from medgen_metrics.failures import Unscored
 from medgen_metrics.images import read
 from medgen_metrics.pairs import pair
+from medgen_metrics.pixel import PixelTier
 
 RNG = np.random.default_rng(5)
 PIXELS = RNG.integers(0, 256, (12, 16, 3), dtype=np.uint8)
@@ -278,6 +281,50 @@ def test_whatever_the_bytes_are_there_is_an_image_or_a_reason(noise: bytes, form
         except Unscored as error:
             outcome = error.reason
     assert outcome in ("True", "unreadable", "not_an_image", "too_large")
+
+
+def seeds() -> list[bytes]:
+    """A file of each format and of the modes that are read in ways of their own."""
+    image, pages = Image.fromarray(PIXELS), [Image.fromarray(255 - PIXELS)]
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return [
+        encoded(image),
+        encoded(image.quantize(9), transparency=3),
+        encoded(Image.fromarray(GREY.astype(np.uint16) * 200)),
+        encoded(image, exif=exif, save_all=True, append_images=pages),
+        encoded(image, "JPEG", exif=exif, icc_profile=bytes(200)),
+        encoded(image.convert("CMYK"), "JPEG", progressive=True),
+        encoded(image, "TIFF", save_all=True, append_images=pages),
+        encoded(image, "TIFF", compression="tiff_lzw"),
+        encoded(Image.fromarray(GREY / np.float32(255)), "TIFF"),
+        encoded(image, "GIF", save_all=True, append_images=pages),
+        encoded(image, "WEBP", save_all=True, append_images=pages),
+        encoded(image, "BMP"),
+        encoded(image, "PPM"),
+        encoded(image, "JPEG2000"),
+    ]
+
+
+SEEDS = seeds()
+
+
+@given(st.sampled_from(SEEDS), st.data())
+@settings(max_examples=200, deadline=None)
+def test_a_damaged_image_is_scored_or_has_a_reason(whole: bytes, data: st.DataObject) -> None:
+    content = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, min(len(content), 150)) | st.integers(0, len(content)))
+        length = data.draw(st.sampled_from([0, 1, 4, 30, len(content)]))
+        content[place : place + length] = data.draw(st.binary(max_size=8) | st.just(b"\xff\xff\xff\xff"))
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("ignore")
+        patch.setattr("medgen_metrics.images.MAX_PIXELS", 100_000)
+        damaged, sound = bytes(content), encoded(Image.fromarray(PIXELS))
+        for row in PixelTier(metrics=("ssim", "psnr")).score([damaged, sound], [sound, damaged]):
+            assert all(map(math.isfinite, row.values.values()))
+            assert row.values.keys() >= {"ssim", "psnr"} - row.reasons.keys()
+            assert set(row.reasons.values()) <= set(REASONS)
 
 
 # --- pairs ----------------------------------------------------------------------------------------------------------

@@ -284,3 +284,26 @@ def test_any_rows_are_read_or_refused_in_words(rows: list[dict[str, Any]], path:
     assert len(read.by_id) + read.superseded + read.outside == len(rows)
     for prediction in read.by_id.values():
         assert (prediction.image is None) == (prediction.image_reason is not None)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@given(data=st.data())
+def test_a_damaged_file_is_read_or_refused_in_words(data: st.DataObject, path: Path, edits: Records) -> None:
+    whole = b"".join(to_line({"id": edit_id(n), "image": f"images/{n}.png", "text": "é"}) for n in range(COUNT))
+    content = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(content)))
+        length = data.draw(st.sampled_from([0, 1, 10, len(content)]))
+        content[place : place + length] = data.draw(st.binary(max_size=6) | st.sampled_from([b"\n", b'"', b"\r\n"]))
+    path.write_bytes(content)
+    filled = [line for line in bytes(content).removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
+    refused = None
+    try:
+        read = read_predictions(path, edits)
+    except UsageError as told:
+        refused = str(told)
+    if refused is not None:
+        assert str(path) in refused
+    else:
+        torn = sum("torn" in notice for notice in read.notices)
+        assert len(read.by_id) + read.superseded + read.outside + torn == len(filled)
