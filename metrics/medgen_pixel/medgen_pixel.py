@@ -24,6 +24,7 @@ Args:
     windows: optional; for each sample None or the two grey levels shown as black and white, for deep images.
     inputs: optional; for each sample None or the image that was to be edited. Outputs that hold its pixels are counted
         under the flag "no_op"; no score depends on it.
+    names: optional; what to call the samples in messages about bad images; default their positions.
     ids: optional; a name a sample. Samples of one name count once.
 Options, when the module is loaded, or in compute together with predictions:
     protocol: "paper" (default) or "standard".
