@@ -158,6 +158,8 @@ def _bounds(table: Table, show: Show) -> Iterable[str]:
             if cell is None or cell.complete or cell.bounds == (None, None):
                 continue
             low, high = (None if end is None else column.printed(end) for end in cell.bounds)
+            if low == high:
+                continue  # every failure has a value that counts
             shown = f"{low} or more" if high is None else f"{high} or less" if low is None else f"{low} to {high}"
             ranges.append(f"{column.head} {shown}")
         if ranges:

@@ -1,5 +1,6 @@
 """Tables for a terminal, readable in 100 columns."""
 
+import re
 from collections.abc import Iterator
 from collections.abc import Sequence
 
@@ -41,17 +42,31 @@ def _parts(document: Document, styled: bool, width: int) -> Iterator[RenderableT
         yield Text(printable(table.title), style="bold")
         for places in _splits(table, styled, width):
             yield _grid(table, places, styled)
-        yield from _notes(table.notes)
+        yield from _notes(table.notes, width)
         yield Text()
     if document.marked:
         yield from _notes(
-            ["Best is bold, second underlined." if styled else "Best is *starred*, second _underscored_."]
+            ["Best is bold, second underlined." if styled else "Best is *starred*, second _underscored_."], width
         )
-    yield from _notes(document.notes)
+    yield from _notes(document.notes, width)
 
 
-def _notes(notes: tuple[str, ...] | list[str]) -> Iterator[RenderableType]:
-    return (Padding(Text(printable(note), style="dim"), (0, 0, 0, 2)) for note in notes)
+def _notes(notes: tuple[str, ...] | list[str], width: int) -> Iterator[RenderableType]:
+    for note in notes:
+        words = [_broken(word, width - 2) for word in printable(note).split(" ")]
+        yield Padding(Text(" ".join(words), style="dim"), (0, 0, 0, 2))
+
+
+def _broken(word: str, room: int) -> str:
+    """A signature too long for a line, broken behind its separators and not inside a name."""
+    if len(word) <= room:
+        return word
+    lines = [""]
+    for part in re.findall(r"[^|]*\|?", word):
+        if lines[-1] and len(lines[-1]) + len(part) > room:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _splits(table: Table, styled: bool, width: int) -> Iterator[list[int]]:

@@ -1,5 +1,6 @@
 from medgen_metrics.rows import Row
 from medgen_scripts.tables.model import Document
+from medgen_scripts.tables.render_text import _broken
 from tests.scripts.built import as_text
 from tests.scripts.built import built
 from tests.scripts.results import config_result
@@ -36,3 +37,12 @@ def test_a_long_name_folds_and_figures_stay() -> None:
 def test_one_grid_where_all_fits() -> None:
     document = built(result("alpha", {"edit": config_result({"pixel": [Row(SCORES)]})}))
     assert as_text(document).count("alpha") == 1
+
+
+def test_a_long_signature_is_broken_behind_its_separators_only() -> None:
+    signature = "|".join(f"part{number}:{'x' * 10}" for number in range(12))
+    lines = _broken(signature, 60).split("\n")
+    assert "".join(lines) == signature
+    assert all(len(line) <= 60 for line in lines)
+    assert all(line.endswith("|") for line in lines[:-1])
+    assert _broken("a" * 100, 60) == "a" * 100
