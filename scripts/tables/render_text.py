@@ -62,7 +62,7 @@ def _broken(word: str, room: int) -> str:
     if len(word) <= room:
         return word
     lines = [""]
-    for part in re.findall(r"[^|]*\|?", word):
+    for part in re.findall(r"[^|]*\||[^|]+", word):
         if lines[-1] and len(lines[-1]) + len(part) > room:
             lines.append("")
         lines[-1] += part
