@@ -101,6 +101,7 @@ def score(
             results.make_folder(options.out / "results")
         if spawn:
             _release(locks)
+            build_tiers(tasks, names, options, options.device)  # options that a tier refuses are told once, too
             _fetch_weights(names, options)
             launch.relaunch(options.processes or 1, _arguments(paths, options, config, system))
         return _score(tasks, names, options, here)

@@ -1,5 +1,6 @@
 """One process or several: which one this is, and how `--processes N` starts the others."""
 
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import NoReturn
 
+from ..errors import Failure
 from ..errors import UsageError
 
 # Scoring holds no collective but the last barrier, and ranks reach it as far apart as their shares are long.
@@ -60,7 +62,7 @@ def ranks(expected: int | None, device: str | None) -> Ranks:
             rank=state.process_index,
             size=state.num_processes,
             device=device or str(state.device),
-            wait=state.wait_for_everyone,
+            wait=lambda: _wait(state.wait_for_everyone),
             parent=os.getppid(),
         )
     else:
@@ -73,15 +75,49 @@ def ranks(expected: int | None, device: str | None) -> Ranks:
     return found
 
 
+def _wait(barrier: Callable[[], None]) -> None:
+    try:
+        barrier()
+    except RuntimeError as error:  # torch.distributed's only kind
+        raise Failure(
+            "another process of this run has ended before its share was scored; what is scored is kept, run again"
+        ) from error
+
+
 def is_worker() -> bool:
     """Whether a launcher started this process."""
     return "WORLD_SIZE" in os.environ
 
 
 def relaunch(processes: int, arguments: list[str]) -> NoReturn:
-    """Become torchrun on a free port with `processes` workers that run `medgen_scripts.score` with `arguments`."""
+    """Become torchrun (`main`) on a free port, whose `processes` workers run `medgen_scripts.score` with `arguments`."""
     environment = dict(os.environ)
     # torchrun would set one thread a process, with a warning; the cores are shared out instead.
     environment.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes)))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    command = [sys.executable, "-m", __name__, "--standalone", f"--nproc-per-node={processes}"]
     os.execve(sys.executable, [*command, "-m", "medgen_scripts.score", *arguments], environment)
+
+
+def main(arguments: list[str]) -> int:
+    """Run torchrun with these arguments; a worker's failure ends it with that worker's exit code, not in a traceback.
+
+    A worker that failed has said why itself; one that was killed has not, and is told here.
+    """
+    from torch.distributed import run
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    logging.disable(logging.ERROR)  # torchrun's account of what a worker has told
+    try:
+        run.main(arguments)
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        if failure.exitcode > 0:
+            return int(failure.exitcode)
+        killed = f"process {rank} of the run was killed by signal {-failure.exitcode}"
+        print(f"medgen-bench: {killed}; what is scored is kept, run again", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -70,6 +70,22 @@ def test_a_fault_is_told_once_by_several_processes(work: Path, tmp_path: Path) -
     assert "Traceback" not in done.stderr
 
 
+def test_options_that_a_tier_refuses_are_told_once(work: Path, tmp_path: Path) -> None:
+    done = run(work, tmp_path, "--processes", "2", "--lpips-net", "foo")
+    assert done.returncode == 2
+    assert done.stderr.count("lpips_net: expected alex, squeeze, vgg; got 'foo'") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_what_stops_one_of_two_processes_is_told_without_a_traceback(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "scores" / "mine" / "edit.other.jsonl").mkdir(parents=True)
+    done = run(work, tmp_path, "--processes", "2")
+    assert done.returncode == 1
+    assert "edit.other.jsonl: expected a file of scores, got: Is a directory" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "elastic" not in done.stderr
+
+
 def test_killed_at_any_moment_it_continues(work: Path, undisturbed: dict[str, Any], tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.scripts.killed_runs", str(work), str(tmp_path / "out"), "50", "1"],
