@@ -90,7 +90,7 @@ def is_worker() -> bool:
 
 
 def relaunch(processes: int, arguments: list[str]) -> NoReturn:
-    """Become torchrun (`main`) on a free port, whose `processes` workers run `medgen_scripts.score` with `arguments`."""
+    """Become torchrun (`main`) on a free port, whose `processes` workers run `medgen_scripts.score` on `arguments`."""
     environment = dict(os.environ)
     # torchrun would set one thread a process, with a warning; the cores are shared out instead.
     environment.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes)))
