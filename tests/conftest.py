@@ -32,3 +32,13 @@ def lpips_squeeze_onnx() -> Path:
             pytest.fail("the LPIPS reference network must not be missing in CI")
         pytest.skip("needs the LPIPS reference network (models/lpips_sq.onnx), which is not part of the repository")
     return path
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own for `datasets`, and no data folder from the environment."""
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.delenv("MEDGEN_BENCH_DIR", raising=False)
+    return tmp_path / "cache"

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pytest
 
 import medgen_bench
@@ -18,14 +17,10 @@ from .loading import export
 from .loading import load
 from .loading import raw
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*records; edition .* has:UserWarning")
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    monkeypatch.delenv("MEDGEN_BENCH_DIR", raising=False)
-    return tmp_path / "cache"
+pytestmark = [
+    pytest.mark.usefixtures("cache"),
+    pytest.mark.filterwarnings("ignore:.*records; edition .* has:UserWarning"),
+]
 
 
 @pytest.fixture(scope="module")
