@@ -297,8 +297,10 @@ def test_an_unknown_system_is_bad_usage(capsys: pytest.CaptureFixture[str], tmp_
     assert "unknown system 'gpt-9'; expected one of copy-input" in capsys.readouterr().err
 
 
+# A shell that started the tests in its background has SIGINT ignored, which a child would inherit.
 SLOW = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from medgen_scripts import cli
 from medgen_scripts.systems.classical import Classical
 answer = Classical.respond
