@@ -41,7 +41,10 @@ CONFIGS, EDITIONS = ("vqa", "edit", "gen"), ("paper", "release", "sample")
 Folder = str | os.PathLike[str]
 HUB_REPO = "Jack04810/MedGEN-Bench"
 HUB_REVISION = "cee5e7ae410f7c5be12d5fa55464afb094c099b7"
-_OFFER = 'Give the folder of a local copy (data_dir= or MEDGEN_BENCH_DIR), or load the sample: edition="sample".'
+_OFFER = (
+    "Give the folder of a local copy (data_dir=, --data-dir or MEDGEN_BENCH_DIR), or load the sample: "
+    'edition="sample" (--edition sample).'
+)
 
 
 class DataError(ValueError):
@@ -337,9 +340,7 @@ class Source(NamedTuple):
     @classmethod
     def resolve(cls, config: str, edition: str, data_dir: Folder | None) -> "Source":
         """Choose: the embedded sample; `data_dir`; `MEDGEN_BENCH_DIR`; the Hub."""
-        if edition == "sample":
-            if data_dir is not None:
-                raise DataError(f'edition="sample" is embedded and takes no data_dir; to read {data_dir} say "release"')
+        if edition == "sample" and data_dir is None:
             import medgen_card
 
             return cls(Path(medgen_card.__path__[0]) / "sample", config, edition)
@@ -494,7 +495,11 @@ def _check_edition(source: Source, ours: bool, index: Any) -> None:
     out one task doesn't turn the release into it (an export in our layout may be without that task already). Subtasks
     are counted only where all three configs are at hand, which a download of one config doesn't give.
     """
-    if source.edition == "sample":
+    are_sample = ours and all(name.startswith("sample:") for name in index["release_id"].to_pylist())
+    if are_sample != (source.edition == "sample"):
+        held = "the sample's, no part of MedGEN-Bench" if are_sample else "not the sample's"
+        raise DataError(f"{source.folder or HUB_REPO}: its records are {held}; edition={source.edition!r} does not fit")
+    if are_sample:
         return
     tasks, subtasks, configs = (index[name].to_pylist() for name in ("task", "subtask", "config"))
     inferred = (source.edition, source.config) == ("paper", "gen")

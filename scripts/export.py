@@ -14,7 +14,6 @@ from .atomic import write_text
 from .errors import Failure
 from .errors import UsageError
 from .export_card import card
-from .export_card import edition_to_read
 from .export_shards import Written
 from .export_shards import write_shards
 from .lock import hold
@@ -211,6 +210,4 @@ def _tell(out: Path, written: Mapping[str, Written], edition: str) -> None:
         print(f"{out / config}: {shards.records:,} records, {shards.images:,} images, {files}")
     first = next(iter(written))
     call = f'load_dataset({"./" + out.name!r}, "{first}", split="test")'.replace("'", '"')
-    print(
-        f"In {out.absolute().parent}: {call}; with this project: --data-dir {out} --edition {edition_to_read(edition)}"
-    )
+    print(f"In {out.absolute().parent}: {call}; with this project: --data-dir {out} --edition {edition}")

@@ -70,15 +70,10 @@ from datasets import load_dataset
 records = load_dataset("medgen-bench", "{first}", split="test")  # where this folder, medgen-bench, lies
 ```
 
-With the project installed the same folder is `medgen_bench.load("{first}", edition="{edition_to_read(edition)}",
-data_dir="medgen-bench")`, and `--data-dir medgen-bench` on the command line.
+With the project installed the same folder is `medgen_bench.load("{first}", edition="{edition}",
+data_dir="medgen-bench")`, and `--edition {edition} --data-dir medgen-bench` on the command line.
 
 | config | records | images |
 |---|---|---|
 {counts}
 """
-
-
-def edition_to_read(edition: str) -> str:
-    """The edition by which an export is read again: the sample from a folder is not the embedded one."""
-    return "release" if edition == "sample" else edition

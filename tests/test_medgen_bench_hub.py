@@ -123,7 +123,7 @@ def test_without_the_revision_or_repository_the_sample_is_offered(
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert reason in done.stderr
-    assert last.endswith('or load the sample: edition="sample".')
+    assert last.endswith('or load the sample: edition="sample" (--edition sample).')
     assert len(hub.log) == 1  # no minutes of asking again
 
 

@@ -170,6 +170,12 @@ def _merge(path: Path, system: str, edition: str, protocol: str, configs: Mappin
             else:
                 notices.append(f"{path}: replaced a result of edition {earlier.edition}, protocol {earlier.protocol}")
     for name, result in configs.items():
+        before = kept.get(name)
+        if before is not None and before.subset.digest != result.subset.digest:
+            notices.append(
+                f"{path}: replaced the {name} result over {before.selected} records by one over {result.selected}; the "
+                f"scores are kept, and scoring the former selection again gives it back at once"
+            )
         kept[name] = _with_earlier_tiers(result, kept.get(name))
     ResultFile(
         format="medgen-bench/result@1",

@@ -100,7 +100,8 @@ def positions(table: Table) -> Iterable[str]:
 
 def anchor_remedy(table: Table, systems: Sequence[str]) -> str:
     """How anchors that a table lacks are had."""
-    runs = "; ".join(f"medgen-bench run {system} {table.config}" for system in systems)
+    edition = "" if table.edition == "paper" else f" --edition {table.edition}"
+    runs = "; ".join(f"medgen-bench run {system} {table.config}{edition}" for system in systems)
     return f"Make and score: {runs}."
 
 

@@ -162,8 +162,10 @@ def test_the_sample_says_what_it_is_and_whose(tmp_path: Path) -> None:
     assert (out / "SOURCES.md").is_file()
     from medgen_scripts.records import load_records
 
-    again = medgen_bench.load("vqa", edition="release", data_dir=out)
+    again = medgen_bench.load("vqa", edition="sample", data_dir=out)
     assert again["id"][:] == load_records("vqa", "sample").ids
+    with pytest.raises(medgen_bench.DataError, match="the sample's, no part of MedGEN-Bench"):
+        medgen_bench.load("vqa", edition="release", data_dir=out)
 
 
 def test_an_earlier_export_is_replaced_and_nothing_else(
