@@ -1,0 +1,1 @@
+"""The VLM judge: rubric, prompt, verdict, cache and the tier over them."""
