@@ -21,8 +21,9 @@ from PIL import ImageOps
 from .failures import Unscored
 from .failures import is_error_text
 
-MAX_PIXELS = 178_956_970
-"""The most pixels of one image: the size at which Pillow speaks of a decompression bomb (a 512 MB RGB image)."""
+MAX_PIXELS = 89_478_485
+"""The most pixels of one image: `PIL.Image.MAX_IMAGE_PIXELS`, over which Pillow warns of a decompression bomb (256 MB
+of RGB); it refuses from twice as many on."""
 
 # Raster formats only: others are never what a system is asked for, and some run programs (EPS) when they are read.
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM", "JPEG2000")
@@ -118,7 +119,7 @@ def read(source: Any, where: str = "image") -> Picture:
             return _from_file(file)
     except Unscored:
         raise
-    except (Image.DecompressionBombError, MemoryError) as error:
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning, MemoryError) as error:
         raise Unscored("too_large", str(error)) from error
     except Exception as error:  # Pillow's readers raise whatever their parsing meets
         raise Unscored("unreadable", f"{type(error).__name__}: {error}") from error
@@ -164,7 +165,7 @@ def _is_image(opening: bytes) -> bool:
 def _from_pil(image: Image.Image) -> Picture:
     width, height = image.size
     if width * height > MAX_PIXELS:
-        raise Unscored("too_large", f"{width}x{height} pixels; expected at most {MAX_PIXELS}")
+        raise Unscored("too_large", f"{width}x{height} pixels; expected at most {MAX_PIXELS:,}")
     if not width * height:
         raise Unscored("unreadable", f"{width}x{height}: no pixels")
     # Pillow reads 16-bit colour at its high byte; once it is loaded nothing tells.
@@ -230,7 +231,7 @@ def _check_array(dtype: str, shape: Sequence[int], is_shape_right: bool, where: 
 def _from_array(pixels: np.ndarray, where: str) -> Picture:
     height, width = pixels.shape[:2]
     if height * width > MAX_PIXELS:
-        raise Unscored("too_large", f"{width}x{height} pixels; expected at most {MAX_PIXELS}")
+        raise Unscored("too_large", f"{width}x{height} pixels; expected at most {MAX_PIXELS:,}")
     if not pixels.size:
         raise Unscored("unreadable", f"{width}x{height}: no pixels")
     if pixels.dtype != np.uint8:

@@ -223,6 +223,27 @@ def test_a_decompression_bomb_is_too_large() -> None:
     assert reason(lambda: read(huge))[0] == "too_large"
 
 
+@pytest.mark.parametrize(("width", "height"), [(9_460, 9_460), (12_000, 12_000), (13_377, 13_377)])
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+def test_what_pillow_only_warns_of_is_too_large(width: int, height: int) -> None:
+    claimed = png_file(width, height, depth=8, colour=2, rows=b"\0" * 1000)
+    assert reason(lambda: read(claimed)) == (
+        "too_large",
+        f"{width}x{height} pixels; expected at most {Image.MAX_IMAGE_PIXELS:,}",
+    )
+
+
+def test_a_warning_that_is_made_an_error_is_too_large() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert reason(lambda: read(png_file(12_000, 12_000, depth=8, colour=0, rows=b"\0" * 1000)))[0] == "too_large"
+
+
+def test_the_largest_allowed_size_is_not_refused_for_it() -> None:
+    claimed = png_file(9_459, 9_459, depth=8, colour=0, rows=b"\0" * 1000)
+    assert reason(lambda: read(claimed))[0] == "unreadable"  # its rows are truncated
+
+
 def test_the_limit_stands_where_pillows_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
     monkeypatch.setattr("medgen_metrics.images.MAX_PIXELS", 12 * 16 - 1)
