@@ -51,17 +51,22 @@ def pair(candidate: Picture, reference: Picture, window: tuple[float, float] | N
             "scale unless the record gives a window",
         )
     try:
-        target = _shown(reference, window)
+        target = eight_bit(reference, window)
     except Unscored as error:
         raise Unscored("reference_missing", error.detail) from error
-    shown = _shown(candidate, window)
+    shown = eight_bit(candidate, window)
     if shown.size == target.size:
         return Pair(shown, target, ())
     flags = ("resized", "aspect_changed") if _is_aspect_changed(shown.size, target.size) else ("resized",)
     return Pair(shown.resize(target.size, Image.Resampling.LANCZOS), target, flags)
 
 
-def _shown(picture: Picture, window: tuple[float, float] | None) -> Image.Image:
+def eight_bit(picture: Picture, window: tuple[float, float] | None = None) -> Image.Image:
+    """One image through the fixed map of its depth or `window`; see `pair`.
+
+    Raises:
+        Unscored: `unreadable` where its values have no declared range.
+    """
     if picture.image is not None:
         if picture.depth != "8-bit" and window is not None:
             raise Unscored("unreadable", "a window applies to grey levels; got 16-bit colour")

@@ -46,8 +46,8 @@ class Sample:
     __slots__ = ("is_blank", "options", "reason", "reference", "task", "text")
 
     def __init__(self, text: str | None, reference: str | None, options: tuple[Option, ...], task: str) -> None:
-        self.text = _sound(text or "")
-        self.reference = _sound(reference or "")
+        self.text = sound(text or "")
+        self.reference = sound(reference or "")
         self.options = options
         self.task = task
         self.is_blank = is_blank(self.text)
@@ -62,7 +62,7 @@ class Sample:
             self.text, self.is_blank = "", True
 
 
-def _sound(text: str) -> str:
+def sound(text: str) -> str:
     """Half a surrogate pair, which no tokenizer takes, becomes U+FFFD."""
     try:
         text.encode("utf-8")
