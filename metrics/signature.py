@@ -23,7 +23,7 @@ def signature(name: str, parts: Mapping[str, Any]) -> str:
     return "|".join([name, *(f"{key}:{str(value).replace('|', '/')}" for key, value in fields.items())])
 
 
-def digest(definition: Any) -> str:
-    """16 hex digits of SHA-256 over canonical JSON (sorted keys, no white space)."""
+def digest(definition: Any, length: int = 16) -> str:
+    """`length` hex digits of SHA-256 over canonical JSON (sorted keys, no white space)."""
     text = json.dumps(definition, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]

@@ -1,0 +1,292 @@
+"""The reply cache: what a judge answered, by the digest of all that determines the answer.
+
+A folder of append-only JSONL files. Each process appends to a file of its own, so a kill can tear the last line of one
+file and nothing else; a torn line is dropped with a notice. At the start every line is read once and only its place is
+kept, so memory grows by some 0.3 kB an entry whatever the replies' length. (SQLite would be shorter here, but its
+locks and its WAL don't work on the network file systems of clusters.)
+
+A line is never changed. Where a key stands twice, a usable reply is taken before an unusable one, then the earlier
+one: every process and every later run sees the same.
+"""
+
+import asyncio
+import json
+import logging
+import threading
+import time
+from collections.abc import Awaitable
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from types import TracebackType
+from typing import Any
+from typing import NamedTuple
+
+from .cache_files import Appender
+from .cache_files import CacheError as CacheError
+from .cache_files import broken
+from .cache_files import files
+from .cache_files import in_use
+from .cache_files import line_number
+from .cache_files import whole_lines
+from .entry import KEY_DIGITS
+from .entry import UNUSABLE
+from .entry import Entry as Entry
+from .entry import asked as asked
+from .entry import check
+from .entry import is_key
+from .entry import key as key
+from .entry import key_of as key_of
+
+logger = logging.getLogger(__name__)
+
+
+class _Place(NamedTuple):
+    """Where an entry is; of two under one key the smaller counts."""
+
+    unusable: bool
+    created: float
+    file: str
+    start: int
+
+
+@dataclass(slots=True)
+class _Read:
+    """How far a file has been read: whole lines only."""
+
+    size: int = 0
+    lines: int = 0
+    torn: bool = False
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A request on its way, and how many wait for it."""
+
+    task: "asyncio.Task[Entry]"
+    waiting: int = 0
+
+
+class ReplyCache:
+    """Replies in a folder.
+
+    Args:
+        folder: made at the first `put`; one that isn't there is an empty cache.
+        writer: begins the name of this process's file, for whoever looks into the folder.
+        notice: told of torn last lines; default a warning of this module's logger.
+
+    Raises:
+        CacheError: a line that is not the last of its file is broken, or a file can't be read.
+    """
+
+    def __init__(self, folder: Path, writer: str = "replies", *, notice: Callable[[str], None] | None = None) -> None:
+        self.folder = Path(folder)
+        self._writer = writer
+        self._notice = notice or logger.warning
+        self._places: dict[bytes, _Place] = {}
+        self._facts: dict[str, tuple[float, Any]] = {}
+        self._read: dict[str, _Read] = {}
+        self._flights: dict[str, _Flight] = {}
+        self._append = Appender(self.folder, writer)
+        self._lock = threading.RLock()
+        self.refresh()
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Take in what other processes have written since.
+
+        Raises:
+            CacheError: as at the start.
+        """
+        with self._lock:
+            for _ in range(5):  # files go while we read only where another process prunes
+                names = [path.name for path in files(self.folder)]
+                if self._read.keys() - set(names):
+                    self._places.clear()
+                    self._facts.clear()
+                    self._read.clear()
+                if sum(map(self._take_in, names)) == len(names):
+                    return
+            raise CacheError(
+                f"{self.folder}: files keep vanishing while they are read; wait for what prunes this folder"
+            )
+
+    def _take_in(self, name: str) -> bool:
+        """Index the new lines of a file; False where it is gone."""
+        path = self.folder / name
+        read = self._read.setdefault(name, _Read())
+        try:
+            for start, line in whole_lines(path, read.size):
+                try:
+                    self._index(name, start, json.loads(line))
+                except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+                    raise broken(path, read.lines + 1, line, error) from error
+                read.size = start + len(line)
+                read.lines += 1
+            if not read.torn and path.stat().st_size > read.size and not in_use(path):
+                read.torn = True
+                self._notice(
+                    f"{path}:{read.lines + 1}: dropped a torn last line, left by a run that was killed; "
+                    f"its reply is asked for again"
+                )
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise CacheError(f"{path}: expected a file of replies, got: {error.strerror}; move it away") from error
+        return True
+
+    def _index(self, name: str, start: int, row: dict[str, Any]) -> None:
+        if "fact" in row:
+            told = (float(row["created"]), row["value"])
+            if row["fact"] not in self._facts or told[0] >= self._facts[row["fact"]][0]:
+                self._facts[row["fact"]] = told
+            return
+        place = _Place(row["meta"].get(UNUSABLE) is not None, float(row["created"]), name, start)
+        digits = _digits(row["key"])
+        self._places[digits] = min(place, self._places.get(digits, place))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, key: str) -> bool:
+        return _digits(key) in self._places
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Each entry that counts, in the order of keys."""
+        for digits in sorted(self._places):
+            entry = self.get(digits.hex())
+            if entry is not None:
+                yield entry
+
+    def get(self, key: str) -> Entry | None:
+        """The entry under a key, or None.
+
+        Raises:
+            CacheError: it can't be read any more, or was changed since it was written.
+        """
+        with self._lock:
+            for _ in range(2):
+                place = self._places.get(_digits(key))
+                if place is None:
+                    return None
+                path = self.folder / place.file
+                try:
+                    with path.open("rb") as file:
+                        file.seek(place.start)
+                        line = file.readline()
+                except FileNotFoundError:  # pruned by another process, which has put what it kept elsewhere
+                    self.refresh()
+                    continue
+                except OSError as error:
+                    raise CacheError(f"{path}: can't be read: {error.strerror}") from error
+                try:
+                    entry = Entry.from_json(line)
+                    if entry.key != key:
+                        raise ValueError(f"another key, {entry.key}")
+                except ValueError as error:
+                    raise broken(path, line_number(path, place.start), line, error) from error
+                return entry
+        return None
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def put(self, key: str, entry: Entry) -> None:
+        """Keep an entry; it is with the operating system when this returns.
+
+        Raises:
+            ValueError: the key isn't the entry's, or the entry isn't JSON.
+            CacheError: the folder can't be written or the disk is full; all earlier entries are kept.
+        """
+        if key != entry.key:
+            raise ValueError(f"key: expected the entry's, {entry.key}, got {key}")
+        check({name: getattr(entry, name) for name in Entry.__dataclass_fields__})
+        self._write(entry.to_json())
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Small notes beside the replies, e.g. which reply format a server can; the latest a name."""
+        return MappingProxyType({name: value for name, (_, value) in self._facts.items()})
+
+    def note(self, fact: str, value: Any) -> None:
+        """Keep a fact, any JSON. Its name is written as it is: no credentials.
+
+        Raises:
+            CacheError: as `put`.
+        """
+        row = {"fact": fact, "created": time.time(), "value": value}
+        self._write(json.dumps(row, ensure_ascii=False, allow_nan=False))
+
+    def _write(self, text: str) -> None:
+        line = text.encode("utf-8", "surrogatepass") + b"\n"
+        with self._lock:
+            name, start = self._append(line)
+            # what is ours is indexed here, so that `refresh` needn't read it again
+            self._index(name, start, json.loads(line))
+            read = self._read.setdefault(name, _Read())
+            read.size = start + len(line)
+            read.lines += 1
+
+    # --- asking once ------------------------------------------------------------------------------------------------
+
+    async def get_or_ask(self, key: str, ask: Callable[[], Awaitable[Entry]], *, usable: bool = False) -> Entry:
+        """The entry under a key; else what `ask` gives, which is kept.
+
+        Identical requests of one event loop that are in flight at once are sent once. The request goes on while
+        anyone waits for it, so whoever is cancelled takes it from nobody; once nobody waits it is cancelled.
+
+        Args:
+            key: see `entry.key`.
+            ask: sends the request; called once however many ask.
+            usable: an entry that gave no verdict doesn't count: it is asked for again.
+
+        Raises:
+            CacheError: as `get` and `put`.
+            Exception: whatever `ask` raises, to each who waits; nothing is kept.
+        """
+        flight = self._flights.get(key)
+        if flight is None:
+            entry = self.get(key)
+            if entry is not None and not (usable and entry.unusable):
+                return entry
+            flight = self._flights[key] = _Flight(asyncio.ensure_future(self._ask(key, ask)))
+        flight.waiting += 1
+        try:
+            return await asyncio.shield(flight.task)
+        finally:
+            flight.waiting -= 1
+            if not flight.waiting:
+                if self._flights.get(key) is flight:
+                    del self._flights[key]
+                flight.task.cancel()
+
+    async def _ask(self, key: str, ask: Callable[[], Awaitable[Entry]]) -> Entry:
+        entry = await ask()
+        self.put(key, entry)
+        return entry
+
+    def close(self) -> None:
+        """End this process's file, if one was made."""
+        self._append.close()
+
+    def __enter__(self) -> "ReplyCache":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _digits(key: str) -> bytes:
+    """A key as the index holds it.
+
+    Raises:
+        ValueError: no key.
+    """
+    if not is_key(key):
+        raise ValueError(f"key: expected {KEY_DIGITS} hex digits, as `entry.key` gives, got {str(key)[:40]!r}")
+    return bytes.fromhex(key)
