@@ -10,6 +10,7 @@ from typing import Any
 
 _RANGE = re.compile(r"(-?\d+)\s*(?:-|–|to|through|\.\.+|…)\s*(-?\d+)")
 _CHOICE = re.compile(r"\w+(?:\s*(?:\||/)\s*\w+)+")
+_BARE = re.compile(r'(?<=[:\[,])\s*<([^<>"\n]+)>(?=\s*[,}\]])')
 _DECODER = json.JSONDecoder()
 
 
@@ -75,8 +76,10 @@ def described(text: str, key: str) -> dict[str, Any] | None:
     """A value in the JSON form that a prompt describes: a JSON schema in it, else the first template in it.
 
     A template is a JSON object whose strings say what belongs there: a range (`"1-5"`, `"<integer from 1 to 5>"`),
-    alternatives (`"yes|no|unsure"`), else text. None where the prompt has neither.
+    alternatives (`"yes|no|unsure"`), else text. `<…>` in the place of a value needs no quotes. None where the prompt
+    has neither.
     """
+    text = _BARE.sub(r'"<\1>"', text)
     for start in re.finditer(r"\{", text):
         try:
             found, _ = _DECODER.raw_decode(text, start.start())

@@ -15,6 +15,11 @@ from typing import Any
 _DATA_URL = re.compile(r"data:(image/[\w.+-]+);base64,")
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_KEYWORDS = frozenset(
+    """type properties required additionalProperties items enum const anyOf oneOf allOf $ref $defs definitions
+    description title default minimum maximum exclusiveMinimum exclusiveMaximum multipleOf pattern format minItems
+    maxItems minLength maxLength""".split()
+)
 MODES = ("json_schema", "json_object", "text")
 
 
@@ -209,9 +214,11 @@ def _format(asked: Any, text: str, modes: Sequence[str]) -> tuple[str, Mapping[s
 
 
 def _check_schema(schema: Any, where: str, *, strict: bool) -> None:
-    """As OpenAI checks a strict schema: objects are closed, and all of their properties are required."""
+    """As OpenAI checks a strict schema: objects are closed, all of their properties required, no unknown keyword."""
     if not isinstance(schema, dict):
         raise BadRequest(f"invalid schema: {where}: expected an object; got {schema!r}")
+    if strict and (unknown := sorted(schema.keys() - _KEYWORDS)):
+        raise BadRequest(f"invalid schema: {where}: {unknown[0]!r} is not permitted")
     if schema.get("type") == "object" or "properties" in schema:
         properties = schema.get("properties", {})
         if strict and schema.get("additionalProperties") is not False:
