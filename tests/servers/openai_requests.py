@@ -16,9 +16,10 @@ _DATA_URL = re.compile(r"data:(image/[\w.+-]+);base64,")
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _KEYWORDS = frozenset(
-    """type properties required additionalProperties items enum const anyOf oneOf allOf $ref $defs definitions
-    description title default minimum maximum exclusiveMinimum exclusiveMaximum multipleOf pattern format minItems
-    maxItems minLength maxLength""".split()
+    ("type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "oneOf", "allOf")
+    + ("$ref", "$defs", "definitions", "description", "title", "default", "pattern", "format", "multipleOf")
+    + ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+    + ("minItems", "maxItems", "minLength", "maxLength")
 )
 MODES = ("json_schema", "json_object", "text")
 
