@@ -9,6 +9,7 @@ import hashlib
 import io
 from dataclasses import dataclass
 from functools import cached_property
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from typing import NamedTuple
 
@@ -75,7 +76,7 @@ class Picture:
         Not of the encoded bytes: those differ between releases of Pillow, and replies that were paid for would be asked
         for again.
         """
-        found = [hashlib.sha256(source).hexdigest() for source in self.sources]
+        found = [_sha256(source) for source in self.sources]
         return digest_of([DRAWING, self.label, found, self.side, self.format])
 
     @property
@@ -132,6 +133,12 @@ class Picture:
         except Unscored as error:
             detail = f"{where}: {error.detail or error.reason}"
             raise Unscored(error.reason if self.role == "output" else "reference_missing", detail) from error
+
+
+@lru_cache(maxsize=32)
+def _sha256(source: bytes) -> str:
+    # a record's views show the same files one after the other
+    return hashlib.sha256(source).hexdigest()
 
 
 def label(image: "Image.Image", text: str, side: int) -> "Image.Image":

@@ -155,13 +155,9 @@ def build(
         list(texts.values()),
         [picture.digest for picture in shown],
     )
-    system = [
-        WORDING["role"],
-        *([WORDING["pictures"]] if shown else []),
-        WORDING["data"].format(fence=fence),
-        rubric.describe(sample.config, sample.task, view),
-    ]
-    parts: list[str | Picture] = []
+    # The same for all records of a task, so that servers keep it: the fence, which differs, comes after it.
+    system = [WORDING["role"], WORDING["pictures"], rubric.describe(sample.config, sample.task, view)]
+    parts: list[str | Picture] = [WORDING["data"].format(fence=fence)]
     for number, picture in enumerate(shown, start=1):
         words = WORDING[_kind(picture, sample)]
         parts.append(words.format(number=number, count=len(shown), label=picture.label, inputs=len(sample.inputs)))
