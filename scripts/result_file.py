@@ -19,6 +19,7 @@ from pydantic import NonNegativeInt
 from pydantic import ValidationError
 from pydantic import model_validator
 
+from medgen_metrics import schema_faults
 from medgen_metrics.signature import digest
 
 from .atomic import write_text
@@ -155,7 +156,7 @@ def load(path: Path) -> ResultFile:
     try:
         return ResultFile.model_validate_json(content)
     except ValidationError as error:
-        raise UsageError(f"{path}: expected a result of format {FORMAT}, got {_findings(error)}. {remedy}") from error
+        raise UsageError(f"{path}: expected a result of format {FORMAT}; {_findings(error)}. {remedy}") from error
 
 
 def load_all(paths: Sequence[Path]) -> list[tuple[Path, ResultFile]]:
@@ -185,14 +186,9 @@ def shorten(findings: Sequence[str], separator: str) -> str:
 
 
 def _findings(error: ValidationError) -> str:
-    errors = error.errors(include_url=False)
+    found = schema_faults.faults(error)
     # Another format's fields would all be findings, and none of them the point.
-    found = []
-    for item in [item for item in errors if item["loc"] == ("format",)] or errors:
-        place = ".".join(str(part) for part in item["loc"])
-        got = "" if isinstance(item["input"], dict | list | bytes) else f" (got {item['input']!r:.80})"
-        found.append(f"{place or 'the file'}: {item['msg']}{got}")
-    return shorten(found, "; ")
+    return shorten([fault for fault in found if fault.startswith("format: ")] or found, "; ")
 
 
 CONFIGS: tuple[str, ...] = get_args(Config)

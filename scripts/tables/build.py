@@ -18,6 +18,8 @@ from .columns import Column
 from .entry import Entry
 from .foot import document_notes
 from .foot import table_notes
+from .foot import told_once
+from .foot_failures import counted_flags
 from .marks import mark
 from .model import ANCHORS
 from .model import Document
@@ -50,7 +52,8 @@ def build(results: Sequence[tuple[Path, ResultFile]], show: Show | None = None) 
     for entries in parts.values():
         _refuse_repeats(entries)
     tables = tuple(_table(entries, show) for entries in parts.values())
-    return Document(tables, document_notes(tables, show))
+    tables, shared = told_once(tables)
+    return Document(tables, (*shared, *document_notes(tables, show)))
 
 
 def _refuse_repeats(entries: Sequence[Entry]) -> None:
@@ -92,6 +95,7 @@ def _table(entries: Sequence[Entry], show: Show) -> Table:
         columns=shown,
         lines=tuple(lines),
         common={metric: len(ids) for metric, ids in common.items()},
+        flags=counted_flags(entry.result.tiers for entry in entries),
     )
     tiers = {entry.file.system: entry.result.tiers for entry in entries}
     return replace(table, notes=table_notes(table, tiers, show))
@@ -124,7 +128,7 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
             Column(
                 metric=metric,
                 tier=tier,
-                head=columns.head(metric),
+                head=columns.head(metric, columns.unit(first.views[tier].metrics[columns.metric_of(metric)])),
                 unit=columns.unit(spec),
                 higher_is_better=spec.higher_is_better,
                 # The paper leaves unparsable answers out, so that each system has a denominator of its own.

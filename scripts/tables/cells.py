@@ -1,5 +1,6 @@
 """A system's lines: its cells over all records, and over each group of them."""
 
+from collections import Counter
 from collections import defaultdict
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -101,7 +102,14 @@ def _cell(rows: Sequence[Row], shared: Sequence[Row], spec: MetricSpec) -> Cell:
         common=(figures["mean"] if len(shared) == len(rows) else spec.of(shared)) if shared else None,
         uneven=spec.column is not None and any(spec.name not in row.values for row in shared),
         extras=extras,
+        wrong=_wrong(rows, spec),
     )
+
+
+def _wrong(rows: Sequence[Row], spec: MetricSpec) -> dict[str, int]:
+    """Reason -> failures that count in the mean."""
+    reasons = (row.reasons[spec.name] for row in rows if spec.name in row.reasons and spec.counted(row) is not None)
+    return dict(sorted(Counter(reasons).items()))
 
 
 def _practical(cell: Cell, rows: Sequence[Row], spec: MetricSpec, floor: float | None) -> Cell:
@@ -128,6 +136,7 @@ def _macro(total: Cell | None, parts: Sequence[Cell | None]) -> Cell | None:
         scored=total.scored,
         n=total.n,
         failures=total.failures,
+        wrong=total.wrong,
         worst=mean(worsts) if len(worsts) == len(applicable) else None,
         groups=f"{len(means)}/{len(applicable)} groups" if len(means) < len(applicable) else "",
         common=mean(shared),

@@ -23,11 +23,12 @@ HEADS = {
     "bertscore": "PBScore",
     "bertscore_rescaled": "PBScore (rescaled)",
     "em": "EM",
-    "changed_share": "Changed",
-    "changed_mae": "Error in",
-    "changed_gain": "Done in",
-    "kept_mae": "Error out",
-    "psnr_gain": "PSNR gain",
+    # Of mixed units, so that each says its own.
+    "changed_share": "Changed (%)",
+    "changed_mae": "Error in (grey)",
+    "changed_gain": "Done in (%)",
+    "kept_mae": "Error out (grey)",
+    "psnr_gain": "PSNR gain (dB)",
 }
 # Diagnostics of the pixel tier (`medgen_metrics.locality`): shown on request, never ranked.
 DIAGNOSTICS = tuple(spec.name for spec in locality.SPECS)
@@ -66,6 +67,11 @@ class Column:
             return ""
         return "↑" if self.higher_is_better else "↓"
 
+    @property
+    def has_own_shares(self) -> bool:
+        """Whether cells say how many answers are right and parsed, instead of how many are scored: the paper's EM."""
+        return self.metric == "em" and not self.ranked
+
     def printed(self, value: float) -> str:
         """A value as the paper prints it: two decimals, percentages times 100."""
         return f"{value * 100 if self.unit == '%' else value:.2f}"
@@ -88,16 +94,20 @@ def split_name(name: str) -> tuple[str, str]:
     return base, variant.removesuffix("]")
 
 
-def head(metric: str) -> str:
-    """A metric's name in print.
+def head(metric: str, mark_unit: str = "") -> str:
+    """A metric's name in print, of a pass rate with its mark in `mark_unit`, as the metric's means are printed.
 
     >>> head("bertscore"), head("bertscore[all-MiniLM-L6-v2]"), head("lpips[squeeze]")
     ('PBScore', 'BERTScore[all-MiniLM-L6-v2]', 'LPIPS[squeeze]')
-    >>> head("ssim>=0.7")
-    'SSIM≥0.7'
+    >>> head("ssim>=0.7", "%"), head("psnr>=28", "dB"), head("ssim>=0.7")
+    ('SSIM≥70%', 'PSNR≥28 dB', 'SSIM≥0.7')
     """
     base, variant = split_name(metric)
     mark = split_mark(metric)[1].replace(">=", "≥").replace("<=", "≤")
+    if mark and mark_unit == "%":
+        mark = f"{mark[0]}{float(mark[1:]) * 100:g}%"
+    elif mark and mark_unit:
+        mark = f"{mark} {mark_unit}"
     if not variant:
         return HEADS.get(base, base) + mark
     return f"{VARIANT_HEADS.get(base, HEADS.get(base, base))}[{variant}]{mark}"

@@ -23,15 +23,22 @@ from .model import whole_lines
 from .passes import Marks
 
 
-def pass_rates(table: Table, tiers: Mapping[str, Mapping[str, Tier]], marks: Marks) -> Iterable[str]:
-    """Of pass rates: whose the marks are, which outputs failed without a score, which metrics have no mark."""
-    shown = {column.metric for column in table.columns}
+def marks_note(tables: Sequence[Table], marks: Marks) -> str:
+    """What pass rates are, and whose the marks are."""
+    heads = {column.metric: column.head for table in tables for column in table.columns}
     sets = [
-        f"{name}: {', '.join(heads)}"
+        f"{name}{f' ({marks.about[name]})' if name in marks.about else ''}: {', '.join(own_heads)}"
         for name, own in marks.sets.items()
-        if (heads := [columns.head(mark.name) for mark in own if mark.name in shown])
+        if (own_heads := [heads[mark.name] for mark in own if mark.name in heads])
     ]
-    yield f"Pass rates at or beyond the mark ({'; '.join(sets)}); a system's failure fails."
+    return (
+        "Pass rates: the share of outputs, in %, on the mark or on its good side; a system's failure fails. Marks, in "
+        f"the units in which tables of means print the metric: {'; '.join(sets)}."
+    )
+
+
+def pass_rates(table: Table, tiers: Mapping[str, Mapping[str, Tier]], marks: Marks) -> Iterable[str]:
+    """Of pass rates: which outputs failed without a score, which metrics have no mark."""
     failed = []
     for line in whole_lines(table):
         counts = [cell.extras["failed"] for cell in line.cells if cell is not None and "failed" in cell.extras]
@@ -110,11 +117,13 @@ def diagnostics(table: Table) -> Iterable[str]:
     heads = {column.metric: column.head for column in table.columns if column.metric in columns.DIAGNOSTICS}
     if heads:
         yield (
-            f"Diagnostics, not ranked: {heads['changed_share']}: the region in which reference and input differ by "
-            f"more than {locality.THRESHOLD} grey levels, dilated to {locality.SIDE}x{locality.SIDE} pixels; error in "
-            "and out of it: mean absolute error of 255 grey levels; done in it: how much of the input's error there is "
-            "gone (a copy of the input: 0); PSNR gain: over the input's, record by record. A record without such a "
-            "region doesn't count there."
+            "Diagnostics, not ranked. Changed: the share of the image in which reference and input differ by more "
+            f"than {locality.THRESHOLD} grey levels, dilated to {locality.SIDE}x{locality.SIDE} pixels. Error in, "
+            "Error out: mean absolute error in and out of that region, in grey levels of 255. Done in: the share of "
+            "the input's error in that region that is gone: 100% for the reference, 0% for a copy of the input, "
+            "negative where the error grew; a record counts as -100% at worst (the error doubled), since a few regions "
+            "that hardly change would otherwise rule the mean. PSNR gain: over the input's PSNR, record by record "
+            "(identical images: 100 dB in protocol paper). A record without such a region doesn't count there."
         )
     elif any(column.tier == "pixel" for column in table.columns):
         yield "No diagnostics: these results are from before them. Score again."

@@ -37,6 +37,7 @@ class Cell:
         interval: the mean's bootstrap interval, where it is to be shown.
         position: how far it lies from the floor (0) to the ceiling (1), or its gain over the floor in dB, where that is
             to be shown.
+        wrong: those of `failures` that count in the mean all the same, as wrong (EM of a missing answer).
         is_practical: whether `bounds` take unscored records to be as good as the floor's, not the range's worst.
     """
 
@@ -54,6 +55,7 @@ class Cell:
     interval: Interval | None = None
     position: float | None = None
     is_practical: bool = False
+    wrong: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -91,6 +93,7 @@ class Table:
         common: metric -> how many records every shown system has scored.
         notes: the table's own foot.
         subset: the name of a fixed subset.
+        flags: what was counted beside the scores, in the foot's order.
     """
 
     config: str
@@ -108,6 +111,7 @@ class Table:
     common: Mapping[str, int]
     notes: tuple[str, ...] = ()
     subset: str | None = None
+    flags: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 from importlib import resources
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from pydantic import model_validator
 from medgen_metrics.failures import is_system_failure
 from medgen_metrics.rows import MetricSpec
 from medgen_metrics.rows import Row
+from medgen_metrics.schema_faults import faults
 
 from ..errors import UsageError
 from ..scoring.tiers import UNRESIZED
@@ -52,21 +54,29 @@ class _Limit(BaseModel):
     @model_validator(mode="after")
     def _is_one(self) -> "_Limit":
         if (self.at_least is None) == (self.at_most is None):
-            raise ValueError("expected either at_least or at_most")
+            raise ValueError(f"expected one of at_least and at_most, got {'none' if self.at_least is None else 'both'}")
         return self
 
 
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid")
+    about: dict[str, str] = {}
     sets: dict[str, dict[str, _Limit]]
+
+    @model_validator(mode="after")
+    def _is_about_sets(self) -> "_File":
+        if unknown := [name for name in self.about if name not in self.sets]:
+            raise ValueError(f"about: expected names of sets ({', '.join(self.sets)}), got {', '.join(unknown)}")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The marks of all sets, each once, and what sets they come from (for the table's foot)."""
+    """The marks of all sets, each once; for the table's foot what sets they come from, and what a set is."""
 
     marks: tuple[Mark, ...]
     sets: Mapping[str, tuple[Mark, ...]]
+    about: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_marks(path: Path | None = None) -> Marks:
@@ -84,8 +94,12 @@ def load_marks(path: Path | None = None) -> Marks:
         else:
             text = path.read_text(encoding="utf-8")
         content = _File.model_validate(yaml.safe_load(text))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
-        raise UsageError(f"--thresholds {path}: expected YAML like {_EXAMPLE}, got: {error}") from error
+    except ValidationError as error:
+        found = "; ".join(faults(error))
+        raise UsageError(f"--thresholds {path}: expected YAML like {_EXAMPLE}; {found}") from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        said = " ".join(str(error).split())
+        raise UsageError(f"--thresholds {path}: expected YAML like {_EXAMPLE}, got: {said}") from error
     sets = {
         name: tuple(
             Mark(metric, limit.at_most if limit.at_least is None else limit.at_least, limit.at_least is not None)  # type: ignore[arg-type]
@@ -93,7 +107,7 @@ def load_marks(path: Path | None = None) -> Marks:
         )
         for name, limits in content.sets.items()
     }
-    return Marks(tuple(dict.fromkeys(mark for marks in sets.values() for mark in marks)), sets)
+    return Marks(tuple(dict.fromkeys(mark for marks in sets.values() for mark in marks)), sets, content.about)
 
 
 def pass_specs(marks: Sequence[Mark], specs: Mapping[str, MetricSpec]) -> dict[str, MetricSpec]:

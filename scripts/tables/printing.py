@@ -36,8 +36,7 @@ def printed(column: Column, cell: Cell | None, protocol: str) -> Printed:
     if protocol == "standard" and any(map(is_system_failure, cell.failures)) and worst != value:
         details.append(f"[{worst}]")
     details += _beside(column, cell)
-    # Right/parsed/closed says it already.
-    if not cell.complete and not any(detail.endswith(f"/{cell.scored}/{cell.n}") for detail in details):
+    if not cell.complete and not (column.has_own_shares and cell.extras):
         details.append(f"{cell.scored}/{cell.n}")
     return Printed(value, tuple(details), cell.mark)
 
@@ -56,8 +55,10 @@ def _beside(column: Column, cell: Cell) -> Iterator[str]:
     if extras.get("identical_share"):
         yield f"identical {extras['identical_share']:.1%}"
     if column.metric == "em" and extras:
-        if not column.ranked:
-            yield f"{extras['right']}/{extras['parsed']}/{extras['closed']}"
+        if column.has_own_shares:
+            left_out = sum(cell.failures.values()) - sum(cell.wrong.values())
+            yield f"{extras['right']}/{cell.n - left_out} right"
+            yield f"{extras['parsed']}/{extras['closed']} parsed"
         elif extras["chance"] is not None:
             yield f"chance {column.printed(extras['chance'])}"
 

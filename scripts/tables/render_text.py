@@ -75,18 +75,28 @@ def _splits(table: Table, styled: bool, width: int) -> Iterator[list[int]]:
     names += [len(printable(group_name(table, line))) for line in table.lines]
     # A long name folds; figures don't.
     room = width - min(max([len("system"), *names]), width // 3) - GAP
-    places: list[int] = []
-    used = 0
+    needed = []
     for place, column in enumerate(table.columns):
         texts = [_head(column)]
         texts += [_cell(printed(column, line.cells[place], table.protocol), styled) for line in table.lines]
-        needed = max(_widest(text) for text in texts) + GAP
-        if places and used + needed > room:
-            yield places
-            places, used = [], 0
-        places.append(place)
-        used += needed
-    yield places
+        needed.append(max(_widest(text) for text in texts) + GAP)
+    grids = _filled(needed, room)
+    # As narrow as that many grids can be, so that no column is left to stand alone.
+    narrower = [found for less in range(room) if len(found := _filled(needed, less)) == len(grids)]
+    yield from narrower[0] if narrower else grids
+
+
+def _filled(needed: Sequence[int], room: int) -> list[list[int]]:
+    """Places of columns in grids that are filled one after another."""
+    grids: list[list[int]] = []
+    used = 0
+    for place, width in enumerate(needed):
+        if not grids or used + width > room:
+            grids.append([])
+            used = 0
+        grids[-1].append(place)
+        used += width
+    return grids
 
 
 def _widest(text: Text) -> int:
@@ -94,8 +104,9 @@ def _widest(text: Text) -> int:
 
 
 def _head(column: Column) -> Text:
-    # A stand-in's name goes to a line of its own, since it is longer than any figure.
-    return Text(f"{printable(column.head).replace('[', chr(10) + '[', 1)} {column.arrow}".rstrip())
+    # A stand-in's name, or a unit, goes to a line of its own, since it is longer than any figure.
+    name = re.sub(r"(?<=\S)(?: (?=\()|(?=\[))", "\n", printable(column.head), count=1)
+    return Text(f"{name} {column.arrow}".rstrip())
 
 
 def _grid(table: Table, places: Sequence[int], styled: bool) -> Grid:

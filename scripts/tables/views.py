@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from medgen_metrics import locality
@@ -40,14 +41,21 @@ def view(specs: Mapping[str, MetricSpec], protocol: str, show: Show) -> View:
         marks = show.marks.marks
         return View(pass_specs(marks, specs), specs, pass_row(marks, specs, protocol))
     if show.diagnostics and "psnr" in specs:
-        shown = {**specs, **{spec.name: spec for spec in locality.SPECS}}
+        diagnostics = {spec.name: spec for spec in locality.SPECS}
+        shown = {**specs, **diagnostics, GAIN: replace(diagnostics[GAIN], low=WORST_GAIN)}
         return View(shown, shown, _with_diagnostics)
     return View(specs, specs)
+
+
+GAIN = "changed_gain"
+WORST_GAIN = -1.0  # the error doubled
 
 
 def _with_diagnostics(row: Row) -> Row:
     # An output that could not be scored at all has no diagnostics for the same reason.
     reason = row.reasons.get("psnr")
     if reason is None:
-        return row
+        # A share of an error that was next to nothing has no lower end: a few such records would make up the mean.
+        gain = row.values.get(GAIN, 0.0)
+        return row if gain >= WORST_GAIN else Row({**row.values, GAIN: WORST_GAIN}, row.reasons, row.flags)
     return Row(row.values, {**row.reasons, **dict.fromkeys(DIAGNOSTICS, reason)}, row.flags)

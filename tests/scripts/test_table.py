@@ -117,9 +117,8 @@ def test_a_terminal_gets_bold_and_underlined(files: list[Path]) -> None:
     from medgen_scripts.result_file import load_all
 
     text = as_text(build(load_all(files)), force_terminal=True, color_system="standard", legacy_windows=False)
-    assert "\x1b[1m58.33" not in text
-    assert re.search(r"\x1b\[1m50\.00\x1b\[0m", text)
-    assert re.search(r"\x1b\[4m50\.00\x1b\[0m", text)
+    assert re.search(r"\x1b\[1m21\.50\x1b\[0m", text)
+    assert re.search(r"\x1b\[4m20\.00\x1b\[0m", text)
     assert "Best is bold, second underlined." in text
 
 
@@ -139,7 +138,50 @@ def test_marks_rest_on_the_records_that_every_system_has_scored() -> None:
 def test_an_easier_subset_does_not_win() -> None:
     document = built(edits("alpha", [0.9, 0.2]), edits("beta", [0.8, None]))
     assert cell(document, "beta", "ssim").mean > cell(document, "alpha", "ssim").mean  # type: ignore[operator]
+    # Nor is alpha's lower figure set best: a reader would take that for an error.
+    assert marks(document, "ssim") == {}
+    assert (
+        "No best and second of SSIM: over the 1 records that every shown system has scored the order is another than "
+        "that of the printed means (over these records: alpha 90.00, beta 80.00)."
+    ) in foot(document)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        # tied over the common record, printed apart
+        (edits("alpha", [0.5, 0.7]), edits("beta", [0.5, None])),
+        # printed alike, apart over the common record
+        (edits("alpha", [0.5, 0.7]), edits("beta", [0.6, None])),
+        # less is better
+        (edits("alpha", [0.5] * 2, None, [0.2, 0.9]), edits("beta", [0.5] * 2, None, [0.3, None])),
+    ],
+)
+def test_no_marks_where_printed_means_would_have_others(pair: tuple[ResultFile, ResultFile]) -> None:
+    document = built(*pair)
+    metric = document.tables[0].columns[-1].metric
+    assert marks(document, metric) == {}
+    assert "the order is another than that of the printed means" in foot(document)
+
+
+def test_a_third_system_below_does_not_take_the_marks_away() -> None:
+    third, fourth = edits("gamma", [0.3, 0.1]), edits("delta", [0.2, None])
+    document = built(edits("alpha", [0.9, 0.9]), edits("beta", [0.8, 0.8]), third, fourth)
     assert marks(document, "ssim") == {"alpha": "best", "beta": "second"}
+
+
+def test_a_group_without_marks_is_named() -> None:
+    tasks = ["x", "x", "y", "y"]
+    document = built(
+        edits("alpha", [0.9, 0.2, 0.5, 0.5], tasks=tasks), edits("beta", [0.8, None, 0.4, 0.4], tasks=tasks), by="task"
+    )
+    assert marks(document, "ssim", kind="group", group="x") == {}
+    assert marks(document, "ssim", kind="group", group="y") == {"alpha": "best", "beta": "second"}
+    said = (
+        "No best and second of SSIM there: over the 3 records that every shown system has scored the order is another"
+    )
+    assert said in foot(document)
+    assert "(over these records: x: alpha 90.00, beta 80.00" in foot(document)
 
 
 def test_lower_is_better_where_the_column_says_so() -> None:
@@ -286,11 +328,10 @@ def test_flags_are_counted_with_their_share_of_what_was_scored() -> None:
     rows = [Row({"ssim": 0.5}, {}, ("resized",)), Row({"ssim": 0.5}, {}, ("odd",)), Row({}, {"ssim": "missing"})]
     options = {"pixel": {"metrics": ["ssim"]}}
     document = built(result("alpha", {"edit": config_result({"pixel": rows}, options=options)}))
-    assert (
-        "resized (output not of the reference's size, resized to it before the pixel metrics): alpha 1/2 (50.0%)"
-        in foot(document)
+    assert "\nresized: alpha 1/2 (50.0%)\nodd: alpha 1/2 (50.0%)\n" in foot(document)
+    assert "Counted beside the scores: resized: output not of the reference's size, resized to it before" in foot(
+        document
     )
-    assert "odd: alpha 1/2 (50.0%)" in foot(document)
 
 
 def test_a_column_that_one_system_lacks_is_empty_for_it() -> None:
@@ -374,10 +415,30 @@ def vqa(system: str, *scores: float | str, protocol: str = "paper") -> ResultFil
 
 def test_the_papers_exact_match_prints_its_denominators_and_is_never_best() -> None:
     document = built(vqa("alpha", 1.0, 1.0, 0.0, "unparsable", "missing"), vqa("beta", 1.0, 1.0, 1.0, 1.0, 1.0))
-    assert re.search(r"alpha +\S+ +50\.00\n +2/3/5\n", as_text(document))
+    # The mean is the first of the two shares; one unparsable answer is in neither of its numbers.
+    assert re.search(r"alpha +\S+ +50\.00\n +2/4 right\n +3/5 parsed\n", as_text(document))
+    assert re.search(r"beta +\S+ +100\.00\n +5/5 right\n +5/5 parsed\n", as_text(document))
     assert marks(document, "em") == {}
     assert marks(document, "bleu") == {"alpha": "best", "beta": "best"}
-    assert "right/parsed/closed" in foot(document)
+    assert "the right answers over those that count, and the parsed ones over all closed questions" in foot(document)
+    assert "scored/n" not in foot(document)
+
+
+def test_failures_that_count_as_wrong_are_not_told_as_unscored() -> None:
+    document = built(vqa("alpha", 1.0, "empty", "unparsable"), vqa("beta", 1.0, "empty", "unparsable"))
+    assert "Unscored records: alpha, beta, each (EM: unparsable 1)." in foot(document)
+    assert "Failed and counted as wrong: alpha, beta, each (EM: empty 1)." in foot(document)
+    # Nothing is left out in the field's definition.
+    document = built(vqa("alpha", 1.0, "empty", "unparsable", protocol="standard"))
+    assert "Unscored records" not in foot(document)
+    assert "Failed and counted as wrong: alpha (EM: empty 1, unparsable 1)." in foot(document)
+
+
+def test_a_question_whose_reference_is_missing_counts_neither_right_nor_wrong() -> None:
+    rows = [*answers(1.0, "empty"), Row({}, {"em": "reference_missing", "bleu": "reference_missing"})]
+    document = built(result("alpha", {"vqa": config_result({"text": rows})}))
+    assert re.search(r"alpha +\S+ +50\.00\n +\S+ +1/2 right\n +1/2 parsed\n", as_text(document))
+    assert "Unscored records: alpha (BLEU, EM: reference_missing 1)." in foot(document)
 
 
 def test_standard_exact_match_is_over_all_closed_records_with_chance_beside_it() -> None:
@@ -386,7 +447,7 @@ def test_standard_exact_match_is_over_all_closed_records_with_chance_beside_it()
         vqa("beta", 1.0, 1.0, 1.0, 1.0, 0.0, protocol="standard"),
     )
     assert re.search(r"alpha +\S+ +_40\.00_\n +chance 25\.00\n +3/5\n", as_text(document).replace("*", " "))
-    assert "right/parsed/closed" not in foot(document)
+    assert "parsed" not in as_text(document).replace("unparsable", "")
     # A failure is wrong, not left out: it counts in the comparison too.
     assert cell(document, "alpha", "em").common == 0.4
     assert marks(document, "em") == {"beta": "best", "alpha": "second"}

@@ -26,7 +26,10 @@ def test_they_stand_beside_the_scores_and_are_not_ranked() -> None:
     better = {**ALL, "changed_gain": 0.75}
     document = built(of_rows("alpha", Row(SCORES | ALL)), of_rows("beta", Row(SCORES | better)), diagnostics=True)
     heads = [column.head for column in document.tables[0].columns]
-    assert heads == ["SSIM", "PSNR", "Changed", "Error in", "Done in", "Error out", "PSNR gain"]
+    assert heads == [
+        *("SSIM", "PSNR"),
+        *("Changed (%)", "Error in (grey)", "Done in (%)", "Error out (grey)", "PSNR gain (dB)"),
+    ]
     assert [column.arrow for column in document.tables[0].columns] == ["↑", "↑", "", "↓", "↑", "↓", "↑"]
     assert cell(document, "beta", "changed_gain").mean == 0.75
     assert {cell(document, system, "changed_gain").mark for system in ("alpha", "beta")} == {""}
@@ -34,7 +37,25 @@ def test_they_stand_beside_the_scores_and_are_not_ranked() -> None:
     assert "75.00" in text
     assert max(map(len, text.splitlines())) <= 100
     assert "more than 10 grey levels, dilated to 7x7 pixels" in foot(document)
-    assert "Error in, Error out in grey levels" in foot(document)
+    assert "mean absolute error in and out of that region, in grey levels of 255" in foot(document)
+
+
+def test_a_region_that_hardly_changes_does_not_rule_the_mean() -> None:
+    rows = [Row(SCORES | ALL | {"changed_gain": gain}) for gain in (0.5, 0.5, 0.5, -2000.0)]
+    document = built(of_rows("alpha", *rows), diagnostics=True, intervals=True)
+    found = cell(document, "alpha", "changed_gain")
+    assert found.mean == 0.125
+    assert found.interval is not None
+    assert found.interval.low is not None
+    assert found.interval.low >= -1.0
+    assert "a record counts as -100% at worst (the error doubled)" in foot(document)
+
+
+def test_a_gain_that_is_missing_has_a_lower_bound_there() -> None:
+    document = built(
+        of_rows("alpha", Row(SCORES | ALL), Row({}, {"ssim": "missing", "psnr": "missing"})), diagnostics=True
+    )
+    assert cell(document, "alpha", "changed_gain").bounds == (-0.25, 0.75)
 
 
 def test_they_are_shown_only_where_asked_for() -> None:
@@ -63,7 +84,8 @@ def test_results_of_before_say_so() -> None:
 
 def test_no_ops_are_counted_in_every_foot() -> None:
     document = built(of_rows("alpha", Row(SCORES, {}, ("no_op",)), Row(SCORES)))
-    assert "no_op (output identical to the input): alpha 1/2 (50.0%)" in foot(document)
+    assert "no_op: alpha 1/2 (50.0%)" in foot(document)
+    assert "no_op: output identical to the input" in foot(document)
 
 
 def test_pass_rates_have_none() -> None:

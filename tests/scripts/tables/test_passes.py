@@ -39,13 +39,18 @@ def test_published_marks() -> None:
 def test_both_ssim_marks_are_columns_and_a_value_on_the_mark_passes() -> None:
     document = rates(edits("alpha", [0.7, 0.69, 0.1, 0.05], [28.0, 27.9, 30.0, 10.0], [0.6, 0.61, 0.1, 0.9]))
     heads = [column.head for column in document.tables[0].columns]
-    assert heads == ["SSIM≥0.1", "SSIM≥0.7", "PSNR≥28", "LPIPS≤0.6"]
+    # In the units of the metrics' own cells.
+    assert heads == ["SSIM≥10%", "SSIM≥70%", "PSNR≥28 dB", "LPIPS≤60%"]
     assert [column.unit for column in document.tables[0].columns] == ["%"] * 4
     assert cell(document, "alpha", "ssim>=0.7").mean == 0.25
     assert cell(document, "alpha", "ssim>=0.1").mean == 0.75
     assert cell(document, "alpha", "psnr>=28").mean == 0.5
     assert cell(document, "alpha", "lpips<=0.6").mean == 0.5
-    assert "published: SSIM≥0.7, PSNR≥28, LPIPS≤0.6; first: SSIM≥0.1" in foot(document)
+    assert (
+        "published (the marks of the published evaluator's newest version): SSIM≥70%, PSNR≥28 dB, LPIPS≤60%; "
+        "first (those of its first two versions, where they differ): SSIM≥10%."
+    ) in foot(document)
+    assert "Units:" not in foot(document)
     assert "75.00" in as_text(document)
 
 
@@ -144,7 +149,8 @@ def test_marks_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         main([*arguments, "--as", "pass-rates"])
     assert ended.value.code == 0
     out = capsys.readouterr().out
-    assert "SSIM≥0.45" in out
+    assert "SSIM≥45%" in out
+    assert "mine: SSIM≥45%." in " ".join(out.split())
     assert "100.00" in out
     with pytest.raises(SystemExit) as ended:
         main(arguments)
@@ -160,6 +166,32 @@ def test_marks_of_another_form_are_an_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "own.yaml").write_text(text)
     with pytest.raises(UsageError, match=r"--thresholds .*own\.yaml: expected YAML like"):
         load_marks(tmp_path / "own.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- 1", "the file: expected a mapping, got a list"),
+        ("sets: {a: {ssim: 0.7}}", "sets.a.ssim: expected a mapping, got 0.7"),
+        ("sets: {a: {ssim: {at_least: light}}}", "sets.a.ssim.at_least: expected a number, got 'light'"),
+        ("sets: {a: {ssim: {at_least: .nan}}}", "sets.a.ssim.at_least: expected finite number, got nan"),
+        ("sets: {a: {ssim: {}}}", "sets.a.ssim: expected one of at_least and at_most, got none"),
+        ("sets: {a: {ssim: {at_least: 1, at_most: 2}}}", "expected one of at_least and at_most, got both"),
+        ("sets: {a: {ssim: {above: 1, at_least: 2}}}", "sets.a.ssim.above: expected no such field, got 1"),
+        ("about: {b: mine}\nsets: {a: {ssim: {at_least: 1}}}", "about: expected names of sets (a), got b"),
+        ("about: {a: mine}", "sets: expected a value, got none"),
+    ],
+)
+def test_faults_of_marks_are_told_in_our_words(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "own.yaml").write_text(text)
+    with pytest.raises(UsageError) as error:
+        load_marks(tmp_path / "own.yaml")
+    assert said in str(error.value)
+    assert not {"Input should", "Value error", "validation error", "pydantic", "\n"} & {
+        phrase
+        for phrase in ("Input should", "Value error", "validation error", "pydantic", "\n")
+        if phrase in str(error.value)
+    }
 
 
 def test_marks_that_are_not_there_are_an_error(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
+import re
+
 from medgen_metrics.rows import Row
 from medgen_scripts.tables.model import Document
 from medgen_scripts.tables.render_text import _broken
+from medgen_scripts.tables.render_text import _filled
 from tests.scripts.built import as_text
 from tests.scripts.built import built
 from tests.scripts.results import config_result
@@ -22,16 +25,25 @@ def test_columns_that_do_not_fit_stand_in_a_further_grid() -> None:
     assert text.count("a-system-with-a-name") == 2
     assert "…" not in text
     for column in document.tables[0].columns:
-        assert text.count(f"{column.head} {column.arrow}".rstrip() + " ") + text.count(
-            f"{column.head} {column.arrow}".rstrip() + "\n"
-        ), column.head
-    assert "-495.00–-450.00" in text
+        assert all(word in text.split() for word in [*column.head.split(), column.arrow] if word), column.head
+    assert "-100.00–-100.00" in text
+
+
+def test_no_column_stands_alone_in_the_last_grid() -> None:
+    assert [len(grid) for grid in _filled([10] * 7, 60)] == [6, 1]
+    text = as_text(wide())
+    assert [len(re.findall(r"\d\.\d\d", row)) for row in text.splitlines() if row.startswith(" a-system")] == [4, 4]
+
+
+def test_units_and_stand_ins_have_a_line_of_their_own() -> None:
+    text = as_text(wide())
+    assert re.search(r"\n +Error in +Done in +Error out +PSNR gain\n system +\(grey\) ↓ +\(%\) ↑ +\(grey\) ↓", text)
 
 
 def test_a_long_name_folds_and_figures_stay() -> None:
     text = as_text(wide("n" * 300))
     assert max(map(len, text.splitlines())) <= 100
-    assert "-495.00–-450.00" in text
+    assert "-100.00–-100.00" in text
 
 
 def test_one_grid_where_all_fits() -> None:
