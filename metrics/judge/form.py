@@ -62,7 +62,8 @@ def verdict_model(items: tuple[str, ...], dimensions: tuple[str, ...], scale: in
     """
     # Literal gives `enum`, which every structured-output engine enforces; ranges of integers are younger in some.
     level: Any = Annotated[Literal[tuple(range(1, scale + 1))], BeforeValidator(_whole)]
-    overall = Annotated[float, BeforeValidator(_number), Field(ge=1, le=scale)]
+    # In this order: bounds after a validator would be written `ge` and `le`, which no server knows.
+    overall = Annotated[float, Field(ge=1, le=scale), BeforeValidator(_number)]
     answer: Any = Annotated[Literal[ANSWERS], BeforeValidator(_word)]
     score = create_model("Score", __base__=_Strict, score=(level, ...), explanation=(str, ...))
     answers: dict[str, Any] = dict.fromkeys(items, (answer, ...))
