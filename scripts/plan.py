@@ -49,6 +49,8 @@ def plan(
     total = 0.0
     seconds: dict[str, float] = {}
     for task in tasks:
+        for notice in task.notices:
+            print(notice)
         done = journal.read(options.out / "scores" / task.job.system, task.job.config, notice=print)
         for name in (name for name in built if name in tiers.CONFIG_TIERS[task.job.config]):
             positions = task.selection.positions

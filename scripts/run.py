@@ -88,6 +88,8 @@ def run(
         )
     strata = (records.column("task"), records.column("modality"))
     selection = choose(config, records.ids, *strata, limit=limit, seed=seed, name=subset)
+    if about := selection.notice(config):
+        _say(about)
     folder = out / "predictions" / built.name
     held = hold(folder, config, f"producing {config} predictions")
     try:

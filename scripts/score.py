@@ -88,7 +88,7 @@ def score(
     selection = (options.limit, options.seed)
     tasks = read_tasks(todo, options.edition, options.data_dir, *selection, options.image_roots, options.subset)
     for task in tasks if here.is_main else ():
-        for notice in task.predictions.notices:
+        for notice in task.notices:
             _say(notice)
     locks = [
         hold(options.out / "scores" / task.job.system, task.job.config, f"scoring {task.job.config}")

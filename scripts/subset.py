@@ -30,6 +30,13 @@ class Subset:
     digest: str
     name: str | None = None
 
+    def notice(self, config: str) -> str | None:
+        """That it is no selection at all, where fewer records are there than were asked for; else None."""
+        if self.limit is None or len(self.positions) >= self.limit:
+            return None
+        asked = f"--limit {self.limit:,}" if self.name is None else f"--subset {self.name} ({self.limit:,} records)"
+        return f"{asked} takes all {len(self.positions):,} {config} records: this edition has no more"
+
 
 LITE = {"vqa": 100, "edit": 200, "gen": 100}  # records a config
 LITE_SEED = 2511

@@ -29,6 +29,12 @@ class Task:
     predictions: Predictions
     digests: dict[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
 
+    @property
+    def notices(self) -> list[str]:
+        """What is to be said of predictions and selection."""
+        about = self.selection.notice(self.job.config)
+        return [*self.predictions.notices, *([about] if about else [])]
+
     def sample(self, position: int) -> tiers.Sample:
         """The record, and its prediction if there is one."""
         record = self.records[position]
