@@ -25,15 +25,18 @@ def _png(pixels: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def text_pairs(count: int) -> tuple[list[str], list[str]]:
-    """Candidates and references: the sample's answers, each against the next one's beginning and its own end."""
+def text_pairs(count: int, longest: int | None = None) -> tuple[list[str], list[str]]:
+    """Candidates and references: the sample's answers, each against the next one's beginning and its own end.
+
+    With `longest` only answers of up to as many characters.
+    """
     import medgen_bench
 
     answers = [
         answer
         for config in ("vqa", "gen")
         for answer in medgen_bench.load(config, edition="sample")["answer"]
-        if answer
+        if answer and (longest is None or len(answer) <= longest)
     ]
     references = [f"{answers[i % len(answers)]} Case {i}." for i in range(count)]
     candidates = [
