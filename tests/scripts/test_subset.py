@@ -1,9 +1,11 @@
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from medgen_scripts.cli import main
 from medgen_scripts.errors import UsageError
 from medgen_scripts.subset import Subset
 from medgen_scripts.subset import choose
@@ -111,6 +113,35 @@ def test_lite_stays_what_it_was() -> None:
 def test_an_edition_with_fewer_records_is_taken_whole() -> None:
     lite = choose("vqa", IDS[:30], TASKS[:30], MODALITIES[:30], name="lite")
     assert lite.positions == tuple(range(30))
+
+
+def test_a_selection_that_takes_everything_says_so() -> None:
+    strata = (IDS[:30], TASKS[:30], MODALITIES[:30])
+    assert choose("vqa", *strata, name="lite").notice("vqa") == (
+        "--subset lite (100 records) takes all 30 vqa records: this edition has no more"
+    )
+    assert choose("vqa", *strata, limit=31).notice("vqa") == (
+        "--limit 31 takes all 30 vqa records: this edition has no more"
+    )
+    assert choose("vqa", *strata, limit=30).notice("vqa") is None
+    assert choose("vqa", *strata).notice("vqa") is None
+    assert choose("vqa", IDS, TASKS, MODALITIES, name="lite").notice("vqa") is None
+
+
+@pytest.mark.parametrize("verb", ["run", "plan", "score"])
+def test_a_fixed_subset_of_the_sample_is_told_to_be_all_of_it(
+    verb: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    common = ["--edition", "sample", "--subset", "lite", "--out", str(tmp_path)]
+    steps = {"run": ["copy-input", "vqa"], "score": [str(tmp_path / "predictions" / "copy-input"), "--offline"]}
+    steps["plan"] = steps["score"]
+    for step in dict.fromkeys(("run", verb)):
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([step, *steps[step], *common])
+        assert ended.value.code == 0
+    said = " ".join("".join(capfd.readouterr()).split())
+    assert said.count("--subset lite (100 records) takes all 30 vqa records: this edition has no more") == 1
 
 
 def test_without_a_name_it_is_the_selection_of_limit_and_seed() -> None:
