@@ -56,6 +56,7 @@ class Seen:
         images: without their data.
         mode: a chat's response format.
         misbehaviour: a kind of `misbehaviour.KINDS`.
+        prompt_tokens, completion_tokens: as they were told, or would have been, had the reply not been broken off.
         message: what was wrong with a request that was answered 400.
     """
 
@@ -73,6 +74,8 @@ class Seen:
     temperature: float | None = None
     max_tokens: int | None = None
     misbehaviour: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
     message: str = ""
 
 
@@ -228,6 +231,8 @@ class OpenAIServer:
                 return fault
             if isinstance(asked, ChatRequest):
                 value = openai_replies.completion(asked, seen.misbehaviour, self.replies, self.salt)
+                seen.prompt_tokens = value["usage"]["prompt_tokens"]
+                seen.completion_tokens = value["usage"]["completion_tokens"]
             else:
                 value = openai_images.answer(asked, seen.misbehaviour, self.pictures, self._publish)
         except BadRequest as bad:

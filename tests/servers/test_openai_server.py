@@ -3,8 +3,6 @@
 import base64
 import functools
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +19,7 @@ from . import filling
 from . import misbehaviour
 from .openai_server import OpenAIServer
 from .openai_server import openai_server
+from .process import served
 
 SCHEMA = {
     "type": "object",
@@ -87,6 +86,10 @@ def test_a_verdict_fits_the_schema_and_says_that_it_is_a_stub() -> None:
         assert reply.usage.prompt_tokens > 85
         assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens
         (seen,) = server.chats()
+        assert (seen.prompt_tokens, seen.completion_tokens) == (
+            reply.usage.prompt_tokens,
+            reply.usage.completion_tokens,
+        )
         assert (seen.status, seen.mode, seen.seed, seen.max_tokens) == (200, "json_schema", 3, 400)
         (image,) = seen.images
         assert (image.width, image.height, image.media_type, image.bytes) == (20, 10, "image/png", len(png()))
@@ -384,17 +387,11 @@ def test_values_fit_any_schema() -> None:
 
 
 def test_by_hand_in_a_process_of_its_own(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.servers.openai_server", "--port", "0", "--log", str(tmp_path / "log")]
-    root = Path(__file__).resolve().parents[2]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as process:
-        try:
-            assert process.stdout is not None
-            url = process.stdout.readline().split()[0]
-            assert f"--judge-url {url} --judge-model stub-judge" in "".join(process.stdout.readline() for _ in range(2))
-            reply = openai.OpenAI(base_url=url, api_key="any").chat.completions.create(
-                model="m", messages=messages(), response_format=FORMAT
-            )  # type: ignore[call-overload]
-            assert valid(reply.choices[0].message.content)
-            assert len((tmp_path / "log").read_text().splitlines()) == 1
-        finally:
-            process.terminate()
+    with served(tmp_path / "log.jsonl", latency=0.01) as server:
+        assert f"--judge-url {server.url} --judge-model stub-judge" in server.greeting
+        given: dict[str, Any] = {"model": "m", "messages": messages(), "response_format": FORMAT}
+        reply = openai.OpenAI(base_url=server.url, api_key="any").chat.completions.create(**given)
+        assert valid(reply.choices[0].message.content)
+        (seen,) = server.log()
+        assert (seen.status, seen.images[0].width) == (200, 20)
+        assert seen.answered - seen.received >= 0.01
