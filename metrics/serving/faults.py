@@ -1,0 +1,221 @@
+"""What went wrong with a request to a model server, and what that calls for.
+
+One table of kinds for every client library: exceptions are told apart by the HTTP status they carry and by their
+class's name, so that this module needs none of the libraries.
+"""
+
+import email.utils
+import http.client
+import json
+import math
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# Kinds after which the same request may succeed.
+PASSING = ("rate_limit", "overloaded", "timeout", "connection", "server", "malformed")
+# Kinds that say the endpoint is asked too much.
+CONGESTION = ("rate_limit", "overloaded", "timeout")
+# Kinds that a request can't be blamed for: the endpoint won't serve us at all.
+REFUSALS = ("auth", "forbidden", "not_found", "quota")
+REJECTED = "rejected"
+KINDS = PASSING + REFUSALS + (REJECTED,)
+
+_OVERLOADED = (503, 504, 529)
+_UNREACHABLE = ("connecterror", "connecttimeout", "connectionrefusederror", "gaierror", "newconnectionerror")
+_NETWORK = ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "requests", "urllib3", "aiohttp", "huggingface_hub")
+_BROKEN = (ConnectionError, socket.gaierror, ssl.SSLError, http.client.HTTPException)
+_OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_balance", "credit balance")
+
+
+class ServingError(Exception):
+    """No reply, for whatever reason."""
+
+
+class CallFailed(ServingError):
+    """A request that stays without a reply.
+
+    Attributes:
+        kind: one of `KINDS`.
+        message: what the server or the network said; no secret in it, shortened.
+        attempts: how often it was sent.
+        status: the last HTTP status, None where there was none.
+    """
+
+    def __init__(self, kind: str, message: str, attempts: int = 1, status: int | None = None) -> None:
+        super().__init__(kind, message, attempts, status)
+        self.kind = kind
+        self.message = message
+        self.attempts = attempts
+        self.status = status
+
+    def __str__(self) -> str:
+        times = "" if self.attempts == 1 else f" (after {self.attempts} attempts)"
+        return f"{self.kind}: {self.message}{times}"
+
+
+class RunStopped(ServingError):
+    """No further request can be made in this run; what was answered is kept.
+
+    Attributes:
+        kind: a kind of `KINDS`, or `budget`.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(kind, message)
+        self.kind = kind
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class Malformed(Exception):
+    """A reply with a good status whose body isn't what the protocol promises."""
+
+
+class StatusInBody(Exception):
+    """A reply with a good status whose body reports an error, as gateways do.
+
+    Attributes:
+        status_code: the status in the body.
+    """
+
+    def __init__(self, status_code: int, message: str) -> None:
+        super().__init__(message)
+        self.status_code = status_code
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One failed attempt.
+
+    Attributes:
+        kind: one of `KINDS`.
+        text: what was said, unredacted: never shown as it is.
+        status: HTTP status.
+        retry_after: seconds that the server asks to wait.
+        unreachable: no connection came about.
+    """
+
+    kind: str
+    text: str
+    status: int | None = None
+    retry_after: float | None = None
+    unreachable: bool = False
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.kind in PASSING
+
+    @property
+    def congestion(self) -> bool:
+        """Whether fewer requests at a time should be sent."""
+        return self.kind in CONGESTION
+
+    @property
+    def refusal(self) -> bool:
+        """Whether the endpoint, not the request, is the trouble."""
+        return self.kind in REFUSALS
+
+
+def fault_of(error: Exception) -> Fault | None:
+    """What an exception of a client library means.
+
+    Returns:
+        None for an exception that no server or network caused (a mistake in a program).
+    """
+    if isinstance(error, Malformed):
+        return Fault("malformed", str(error))
+    status = _status(error)
+    if status is not None:
+        text = _said(error)
+        return Fault(_kind(status, text), f"HTTP {status}: {text}", status, retry_after(_headers(error)))
+    chain = list(_chain(error))
+    names = {kind.__name__.lower() for link in chain for kind in type(link).__mro__}
+    unreachable = any(name in names for name in _UNREACHABLE)
+    text = " / ".join(dict.fromkeys(f"{type(link).__name__}: {link}".rstrip(": ") for link in chain))
+    if any("timeout" in name for name in names):
+        return Fault("timeout", text, unreachable=unreachable)
+    network = any(type(link).__module__.partition(".")[0] in _NETWORK for link in chain[:1])
+    if network or isinstance(error, _BROKEN):
+        return Fault("connection", text, unreachable=unreachable)
+    return None
+
+
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Seconds that a `Retry-After` header (seconds or an HTTP date), or `retry-after-ms`, asks to wait.
+
+    Args:
+        headers: of the reply; names in lower case, or a mapping that folds it.
+        now: seconds since the epoch that a date counts from; default the clock's.
+
+    Returns:
+        0 or more; None without a header that can be read.
+    """
+    for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) * scale
+        except ValueError:
+            continue
+        return max(0.0, seconds) if math.isfinite(seconds) else None
+    try:
+        date = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
+    except (TypeError, ValueError):
+        return None
+    return max(0.0, date.timestamp() - (time.time() if now is None else now))
+
+
+def _kind(status: int, text: str) -> str:
+    if status == 402 or (status in (403, 429) and any(sign in text.lower() for sign in _OUT_OF_MONEY)):
+        return "quota"
+    named = {401: "auth", 403: "forbidden", 404: "not_found", 408: "timeout", 429: "rate_limit"}
+    if status in named:
+        return named[status]
+    if status in _OVERLOADED:
+        return "overloaded"
+    return "server" if status >= 500 else REJECTED
+
+
+def _status(error: Exception) -> int | None:
+    for holder in (error, getattr(error, "response", None)):
+        status = getattr(holder, "status_code", None)
+        # a body that can't be read comes with the status of success
+        if isinstance(status, int) and status >= 400:
+            return status
+    return None
+
+
+def _headers(error: Exception) -> Mapping[str, str]:
+    return getattr(getattr(error, "response", None), "headers", None) or {}
+
+
+def _said(error: Exception) -> str:
+    """The server's own words where the exception holds them, else the exception's."""
+    body: Any = getattr(error, "body", None)
+    if isinstance(body, Mapping):
+        words = body.get("message")
+        if not isinstance(words, str):
+            return json.dumps(body, default=str, ensure_ascii=False)
+        details = [value for name in ("param", "code") if isinstance(value := body.get(name), str)]
+        return " ".join([words, *(f"[{detail}]" for detail in details if detail not in words)])
+    if isinstance(body, str) and body.strip():
+        return body
+    return str(error)
+
+
+def _chain(error: BaseException) -> Sequence[BaseException]:
+    found: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in found and len(found) < 5:
+        found.append(link)
+        link = link.__cause__ or link.__context__
+    return found
