@@ -16,13 +16,18 @@ class ImageRoots:
 
     Attributes:
         roots: resolved folders.
+        linked: further folders that links may lead to: the contents of a hub cache, whose files are links.
     """
 
     roots: tuple[Path, ...]
+    linked: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, file: Path, given: Sequence[str | Path] = ()) -> "ImageRoots":
         """The roots for a predictions file: `given` (`--image-root`), else the file's folder and then its parent.
+
+        For a folder of Parquet shards they are that folder and its parent. In a hub cache they end at the revision's
+        folder.
 
         Raises:
             UsageError: a given root is no folder.
@@ -30,9 +35,14 @@ class ImageRoots:
         for root in given:
             if not Path(root).is_dir():
                 raise UsageError(f"--image-root expects a folder, got {str(root)!r}")
-        folder = file.resolve().parent
-        roots = [Path(root).resolve() for root in given] or [folder, folder.parent]
-        return cls(tuple(dict.fromkeys(roots)))
+        given_roots = [Path(root).resolve() for root in given]
+        is_folder = file.is_dir()
+        if (snapshot := _snapshot(file if is_folder else file.parent)) is not None:
+            folder = (file if is_folder else file.parent).resolve()
+            roots = given_roots or [place for place in (folder, folder.parent) if place.is_relative_to(snapshot)]
+            return cls(tuple(roots), (snapshot.parent.parent / "blobs",))
+        folder = file.resolve() if is_folder else file.resolve().parent
+        return cls(tuple(dict.fromkeys(given_roots or [folder, folder.parent])))
 
     def find(self, name: str) -> Path | None:
         """The file that `name` means in the first root that has it, or None.
@@ -41,7 +51,16 @@ class ImageRoots:
             PathRefused: an absolute path, one with `..`, or a link that leaves the allowed roots.
         """
         remedy = "write it relative and name its folder with --image-root"
-        return find_file(name, self.roots, self.roots, remedy, "allow with --image-root")
+        return find_file(name, self.roots, (*self.roots, *self.linked), remedy, "allow with --image-root")
 
     def __str__(self) -> str:
         return ", ".join(str(root) for root in self.roots)
+
+
+def _snapshot(folder: Path) -> Path | None:
+    """The resolved folder of the revision that a folder of a hub cache belongs to; None elsewhere."""
+    resolved = folder.resolve()
+    for place in (resolved, *resolved.parents):
+        if place.parent.name == "snapshots" and (place.parent.parent / "blobs").is_dir():
+            return place
+    return None

@@ -20,6 +20,7 @@ from medgen_metrics.sources.common import metadata_ids
 
 from .image_roots import ImageRoots
 from .image_roots import PathRefused
+from .image_source import EmbeddedImage
 from .jsonl import shorten
 from .records import Records
 
@@ -146,6 +147,8 @@ class Ladder:
         return matching[0]
 
     def _row_digests(self, row: Mapping[str, Any], unknown: str) -> tuple[str, ...]:
+        if embedded := _embedded(row.get("input_images")) or _embedded(row.get("input_image")):
+            return tuple(sha256(image.read_bytes()).hexdigest() for image in embedded)
         try:
             images = prepared.candidates(row)["input_images"]
         except ValueError as error:
@@ -192,6 +195,12 @@ class Ladder:
     def _source(self) -> str:
         edition = "" if self.records.edition == "paper" else f', edition="{self.records.edition}"'
         return f'load_dataset("medgen-bench", "{self.records.config}"{edition})'
+
+
+def _embedded(value: Any) -> list[EmbeddedImage]:
+    """The input images of a Parquet row, where all are embedded."""
+    images = value if isinstance(value, list) else [value]
+    return images if all(isinstance(image, EmbeddedImage) for image in images) else []
 
 
 def _body(instruction: str) -> str:

@@ -18,6 +18,9 @@ from .errors import UsageError
 
 SHOWN = 20  # findings spelled out in one error
 
+Place = int | str
+"""Where a row stands: a number from 1 in a file, `file:number` in a folder of files."""
+
 
 @dataclass(slots=True)
 class Findings:
@@ -33,12 +36,17 @@ class Findings:
     first: list[str] = field(default_factory=list)
     count: int = 0
 
-    def add(self, line: int | None, message: str) -> None:
+    def add(self, line: Place | None, message: str) -> None:
         """Note a bad row; the first `SHOWN` are kept in words, the rest are counted."""
         self.count += 1
         if len(self.first) < SHOWN:
-            where = self.path.name if line is None else f"{self.path.name}:{line}"
-            self.first.append(f"{where}: {message}")
+            self.first.append(f"{self.where(line)}: {message}")
+
+    def where(self, line: Place | None) -> str:
+        """A row's place in words, None the whole file's."""
+        if line is None:
+            return self.path.name
+        return f"{self.path.name}{'/' if isinstance(line, str) else ':'}{line}"
 
     @property
     def full(self) -> bool:
@@ -66,6 +74,8 @@ class JsonLines:
     findings: Findings
     notices: list[str] = field(default_factory=list)
     digest: str = ""
+    unit = "line"
+    expected = "one JSON object a line"
 
     def __iter__(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Yield line number (from 1) and object; bad lines go to `findings`."""

@@ -18,13 +18,13 @@ PROBE = 8  # records; after as many that are not timed, in which models load and
 
 
 def plan(
-    paths: Sequence[Path], options: ScoreOptions, *, config: str | None = None, system: str | None = None
+    paths: Sequence[str | Path], options: ScoreOptions, *, config: str | None = None, system: str | None = None
 ) -> list[Path]:
     """Print a row a system, config and tier: records, done, to score, estimated time on one process; then weights.
 
     Args:
         paths: as `score`.
-        options: as `score`; nothing is downloaded.
+        options: as `score`; nothing is downloaded but predictions on the Hub.
         config: as `score`.
         system: as `score`.
 
@@ -39,7 +39,7 @@ def plan(
     from rich.table import Table
 
     names = tiers.chosen(options.tiers)
-    todo = jobs(paths, config, system)
+    todo = jobs(paths, config, system, offline=options.offline)
     selection = (options.limit, options.seed)
     tasks = read_tasks(todo, options.edition, options.data_dir, *selection, options.image_roots, options.subset)
     built = scoring_verb.build_tiers(tasks, names, replace(options, offline=True), options.device)

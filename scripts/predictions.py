@@ -15,12 +15,17 @@ from medgen_metrics.failures import is_error_text
 from .errors import UsageError
 from .image_roots import ImageRoots
 from .image_roots import PathRefused
+from .image_source import EmbeddedImage
+from .image_source import ImageSource
 from .join import RUNGS
 from .join import Ladder
 from .join import Unjoined
 from .jsonl import Findings
 from .jsonl import JsonLines
+from .jsonl import Place
 from .jsonl import shorten
+from .predictions_parquet import ParquetRows
+from .predictions_parquet import is_parquet
 from .records import Records
 
 GIVES = {"vqa": ("text",), "edit": ("image",), "gen": ("text", "image")}  # what each config asks of a system
@@ -36,7 +41,7 @@ class Prediction:
     Attributes:
         id: the record's id, whatever the row was joined by.
         text: the text as given, an error sentence included; None if there is none.
-        image: the image file; None if there is none.
+        image: the image, a file's path or its cell in a Parquet file; None if there is none.
         text_reason, image_reason: why there is no usable output of that kind (`failures.SYSTEM`), None where there is
             one or the row has nothing to say about it: `error_text` where the system reported an error (an error
             sentence or an `error` entry), `missing` where nothing is there or the named file does not exist.
@@ -47,7 +52,7 @@ class Prediction:
 
     id: str
     text: str | None = None
-    image: Path | None = None
+    image: ImageSource | None = None
     text_reason: str | None = None
     image_reason: str | None = None
     error: str | None = None
@@ -60,9 +65,9 @@ class Predictions:
     """A predictions file, joined to records.
 
     Attributes:
-        path: the file.
+        path: the file, or the folder of Parquet shards.
         layout: `medgen-bench` or `public`.
-        digest: SHA-256 of the file, 64 hex digits.
+        digest: SHA-256 of the file (of a folder, of its files' digests), 64 hex digits.
         by_id: record id -> prediction; a record without a row is absent.
         join: rung of the ladder -> rows joined by it.
         superseded: failed rows that a later row of the same record replaces.
@@ -86,7 +91,7 @@ def read_predictions(
     """Read a predictions file in our format or the public evaluator's result format.
 
     Args:
-        path: a JSONL file.
+        path: a JSONL file, a Parquet file with the same columns, or a folder of Parquet shards.
         records: the records of the file's config; all of the edition, not a subset.
         image_roots: folders that its image paths are relative to; default the file's folder, then its parent.
         findings: takes the bad rows, which then raise nothing and are left out.
@@ -96,14 +101,14 @@ def read_predictions(
     """
     strict = findings is None
     findings = findings or Findings(path, "predictions")
-    lines = JsonLines(path, findings)
-    reader = _Reader(records, ImageRoots.of(path, image_roots), findings)
-    for number, row in lines:
-        reader.take(number, row)
+    lines = rows_of(path, findings)
+    reader = _Reader(records, ImageRoots.of(path, image_roots), findings, lines.unit)
+    for place, row in lines:
+        reader.take(place, row)
     if strict:
         findings.raise_if_any()
     if reader.layout is None:
-        raise UsageError("\n".join([f"{path}: expected one JSON object a line, got no row", *lines.notices]))
+        raise UsageError("\n".join([f"{path}: expected {lines.expected}, got no row", *lines.notices]))
     try:
         reader.check_images(path)
     except UsageError as error:
@@ -122,23 +127,29 @@ def read_predictions(
     )
 
 
+def rows_of(path: Path, findings: Findings) -> JsonLines | ParquetRows:
+    """The rows of a predictions file, told apart by looking, bad ones to `findings`."""
+    return ParquetRows(path, findings) if path.is_dir() or is_parquet(path) else JsonLines(path, findings)
+
+
 class _Reader:
     """Collects the rows of one file."""
 
-    def __init__(self, records: Records, roots: ImageRoots, findings: Findings) -> None:
+    def __init__(self, records: Records, roots: ImageRoots, findings: Findings, unit: str) -> None:
         self.records = records
         self.roots = roots
         self.findings = findings
+        self.unit = unit
         self.ladder = Ladder(records, roots)
         self.layout: str | None = None
-        self.rows: dict[str, tuple[int, Prediction]] = {}
+        self.rows: dict[str, tuple[Place, Prediction]] = {}
         self.join: Counter[str] = Counter()
         self.superseded = 0
         self.outside = 0
         self.images_named = 0
         self.images_absent: list[str] = []
 
-    def take(self, line: int, row: Mapping[str, Any]) -> None:
+    def take(self, line: Place, row: Mapping[str, Any]) -> None:
         """Join a row and keep it, or note what is wrong with it."""
         layout = "medgen-bench" if row.keys() & _OURS or not row.keys() & _PUBLIC else "public"
         self.layout = self.layout or layout
@@ -166,7 +177,9 @@ class _Reader:
             if not self._failed(earlier[1]):
                 return
         else:
-            self.findings.add(line, f"duplicate id {record_id!r}, first on line {earlier[0]}; keep one row a record")
+            self.findings.add(
+                line, f"duplicate id {record_id!r}, first on {self.unit} {earlier[0]}; keep one row a record"
+            )
             return
         self.rows[record_id] = (line, prediction)
 
@@ -194,7 +207,7 @@ class _Reader:
             )
         return said
 
-    def _prediction(self, line: int, record_id: str, row: Mapping[str, Any]) -> Prediction | None:
+    def _prediction(self, line: Place, record_id: str, row: Mapping[str, Any]) -> Prediction | None:
         text_key, image_key = ("text", "image") if self.layout == "medgen-bench" else ("response", "output_image")
         error = _error(row.get("error"))
         if error is None and text_key not in row and image_key not in row:
@@ -206,8 +219,8 @@ class _Reader:
         if text is not None and not isinstance(text, str):
             self.findings.add(line, f"expected {text_key} to be a string or null, got {shorten(text)}")
             return None
-        names = _image_names(row.get(image_key))
-        if names is None:
+        given = _images(row.get(image_key))
+        if given is None:
             self.findings.add(
                 line, f"expected {image_key} to be a path, a list of paths or null, got {shorten(row[image_key])}"
             )
@@ -221,21 +234,24 @@ class _Reader:
             text_reason: str | None = "error_text"
         else:
             text_reason = failed if text is None or (not text.strip() and error is not None) else None
-        image, image_reason = None, failed
-        if names and is_error_text(names[0]):
+        first = given[0] if given else None
+        named = [first] if isinstance(first, str) else []
+        image: ImageSource | None = None
+        image_reason = failed
+        if named and is_error_text(named[0]):
             image_reason = "error_text"
-        elif names:
+        elif first is not None:
             try:
-                image = self.roots.find(names[0])
+                image = self.roots.find(first) if isinstance(first, str) else first
             except PathRefused as refused:
-                self.findings.add(line, f"{image_key} {shorten(names[0])}: {refused}")
+                self.findings.add(line, f"{image_key} {shorten(first)}: {refused}")
                 return None
             self.images_named += 1
             if image is None:
                 image_reason = "missing"
-                self.images_absent.append(names[0])
+                self.images_absent += named
         if error is None:
-            error = next((said for said in (text, *names[:1]) if said and is_error_text(said)), None)
+            error = next((said for said in (text, *named) if said and is_error_text(said)), None)
         return Prediction(
             id=record_id,
             text=text,
@@ -244,7 +260,7 @@ class _Reader:
             image_reason=None if image is not None else image_reason,
             error=error,
             meta=meta,
-            several_images=len(names) if len(names) > 1 else 0,
+            several_images=len(given) if len(given) > 1 else 0,
         )
 
     def _failed(self, prediction: Prediction) -> bool:
@@ -281,13 +297,13 @@ def _reason(error: Any) -> str:
     return kind if kind in SYSTEM else "error_text"
 
 
-def _image_names(value: Any) -> list[str] | None:
-    """The image paths of a row, [] for none, None where it is neither."""
+def _images(value: Any) -> list[str | EmbeddedImage] | None:
+    """The images of a row, paths or embedded ones, [] for none; None where it is neither."""
     if value is None or value == "":
         return []
-    if isinstance(value, str):
+    if isinstance(value, str | EmbeddedImage):
         return [value]
-    if isinstance(value, list) and all(isinstance(name, str) and name for name in value):
+    if isinstance(value, list) and all(isinstance(item, str | EmbeddedImage) and item for item in value):
         return value
     return None
 

@@ -16,12 +16,13 @@ from typing import Any
 from medgen_metrics.rows import Row
 from medgen_metrics.rows import mean
 
+from . import predictions_hub
 from . import result_file
 from .image_roots import ImageRoots
 from .join import Ladder
 from .join import Unjoined
 from .jsonl import Findings
-from .jsonl import JsonLines
+from .predictions import rows_of
 from .result_file import ResultFile
 from .score import ScoreOptions
 from .score import score
@@ -91,7 +92,7 @@ def cause(metric: str, row: Row) -> str:
 
 
 def reproduce(
-    paths: Sequence[Path], options: ScoreOptions, *, config: str | None = None, system: str | None = None
+    paths: Sequence[str | Path], options: ScoreOptions, *, config: str | None = None, system: str | None = None
 ) -> list[Path]:
     """Score evaluated result files and print a line a file and metric.
 
@@ -107,10 +108,11 @@ def reproduce(
     Raises:
         UsageError: bad input, as `score`.
     """
+    paths = [predictions_hub.pin(path, options.offline) for path in paths]
     written = score(paths, options, config=config, system=system)
     results = {result.system: result for result in map(result_file.load, written)}
     tasks = read_tasks(
-        jobs(paths, config, system),
+        jobs(paths, config, system, offline=options.offline),
         options.edition,
         options.data_dir,
         options.limit,
@@ -140,7 +142,7 @@ def _published(task: Task, image_roots: Sequence[Path]) -> dict[str, dict[str, f
     findings = Findings(task.job.path, "predictions")
     ladder = Ladder(task.records, ImageRoots.of(task.job.path, image_roots))
     found: dict[str, dict[str, float | None]] = {}
-    for _, row in JsonLines(task.job.path, findings):
+    for _, row in rows_of(task.job.path, findings):
         try:
             position, _ = ladder.join(row, hints=False)
         except Unjoined:

@@ -14,6 +14,7 @@ from medgen_metrics.failures import Unscored
 
 from .atomic import write_bytes
 from .errors import UsageError
+from .image_source import as_input
 from .join import id_config
 from .join import sample_key
 from .jsonl import Findings
@@ -24,6 +25,7 @@ from .records import Record
 from .records import Records
 from .records import load_records
 from .scoring.jobs import jobs
+from .scoring.jobs import sources
 from .terminal import printable
 
 if TYPE_CHECKING:
@@ -127,13 +129,14 @@ def _outputs(
     record: Record, records: Records, predictions: Sequence[Path], out: Path, image_roots: Sequence[Path]
 ) -> Iterator[Output]:
     """What each system gave; those without a row for the record are left out."""
-    paths = list(predictions) or sorted(path.parent for path in (out / "predictions").glob(f"*/{records.config}.jsonl"))
+    systems = sorted((out / "predictions").glob("*"))
+    paths = list(predictions) or [folder for folder in systems if sources(folder, records.config)]
     for job in jobs(paths, records.config) if paths else ():
         # Another record's bad row is no reason to show nothing of this one.
         findings = Findings(job.path, "predictions")
         found = read_predictions(job.path, records, image_roots=image_roots, findings=findings)
         if findings.count:
-            said = f"{findings.count} bad rows in {job.path} are left out; `medgen-bench validate` names them"
+            said = f"{findings.count} bad rows in {job.place} are left out; `medgen-bench validate` names them"
             print(f"medgen-bench: {said}", file=sys.stderr)
         if (prediction := found.by_id.get(record.id)) is not None:
             yield Output(job.system, prediction)
@@ -188,13 +191,13 @@ def panels(record: Record, outputs: Sequence[Output]) -> list[Panel]:
             made.append(Panel(label, *_opened(picture.data)))
     for system, prediction in outputs:
         if prediction.image is not None:
-            made.append(Panel(system, *_opened(prediction.image)))
+            made.append(Panel(system, *_opened(as_input(prediction.image))))
         elif record.output_images:
             made.append(Panel(system, None, prediction.image_reason or "missing"))
     return made
 
 
-def _opened(source: bytes | Path) -> "tuple[Image.Image | None, str]":
+def _opened(source: bytes | Path | None) -> "tuple[Image.Image | None, str]":
     """A picture as it is shown, with its size and depth; or None and why not."""
     import numpy as np
     from PIL import Image

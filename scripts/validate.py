@@ -5,9 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .errors import UsageError
+from .predictions_parquet import holds_predictions
+from .predictions_parquet import shards
 from .records import check_names
 from .records import load_records
+from .scoring.jobs import CONFIGS
 from .scoring.jobs import jobs
+from .scoring.jobs import sources
 from .validate_data import validate_data
 from .validate_predictions import validate_predictions
 from .validate_report import Report
@@ -26,8 +30,9 @@ def validate(
     """Look at a data set, or at predictions.
 
     Args:
-        target: folder of a data set in any layout, a folder of predictions (`out/predictions/<system>`) or one
-            predictions file; None: the data set that `edition` and `data_dir` mean.
+        target: folder of a data set in any layout, a folder of predictions (`out/predictions/<system>`), one
+            predictions file or predictions on the Hub (as `score`); None: the data set that `edition` and `data_dir`
+            mean.
         edition: paper, release or sample.
         data_dir: folder of the data set that predictions are joined to.
         config: of a predictions file whose name doesn't say it.
@@ -60,10 +65,13 @@ def validate(
 
 
 def is_predictions(target: Path) -> bool:
-    """Whether a path means predictions: a file, or a folder of `vqa|edit|gen.jsonl` that hold no data set."""
+    """Whether a path means predictions: a file, one on the Hub, or a folder of JSONL or Parquet that is no data set."""
     from medgen_metrics.sources import prepared
 
     if not target.is_dir():
         return True
     files = [target / name for name in prepared.FILES if (target / name).is_file()]
-    return bool(files) and not any(prepared.is_data(path) for path in files)
+    if files:
+        return not any(prepared.is_data(path) for path in files)
+    found = [place for name in CONFIGS for place in sources(target, name)] or [target]
+    return any(holds_predictions(path) for place in found for path in (shards(place) if place.is_dir() else [place]))

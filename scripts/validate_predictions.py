@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from medgen_metrics.images import read
 
 from .errors import UsageError
 from .jsonl import Findings
+from .jsonl import Place
 from .jsonl import shorten
 from .predictions import GIVES
 from .predictions import Prediction
@@ -63,10 +65,10 @@ class _ByKind(Findings):
         super().__init__(path, "predictions")
         self.report = report
 
-    def add(self, line: int | None, message: str) -> None:
+    def add(self, line: Place | None, message: str) -> None:
         super().add(line, message)
         kind = next((kind for kind in ("unknown id", "duplicate id") if message.startswith(kind)), "bad row")
-        self.report.add(kind, f"{self.path.name}{'' if line is None else f':{line}'}: {message}")
+        self.report.add(kind, f"{self.where(line)}: {message}")
 
 
 def validate_predictions(path: Path, records: Records, image_roots: Sequence[Path] = ()) -> Report:
@@ -86,7 +88,7 @@ def validate_predictions(path: Path, records: Records, image_roots: Sequence[Pat
         found = read_predictions(path, records, image_roots=image_roots, findings=findings)
     except UsageError as error:
         # Nothing but bad rows: they are what is to be said. A file that can't be opened is another matter.
-        if not path.is_file():
+        if not path.exists():
             raise
         report.add("bad row", str(error))
         return report
@@ -190,11 +192,13 @@ class _Check:
     def _named(self, row: Prediction, seen: Seen) -> None:
         """Whether the file's name says another record or another format."""
         assert row.image is not None
-        stem = row.image.stem
+        name = PurePosixPath(row.image.name)
+        stem = name.stem
         if stem != row.id and stem in self.records.index:
             self.report.add("output named for another record", f"{row.id}: {row.image}")
         endings = _ENDINGS.get(seen.format or "")
-        if endings and row.image.suffix.lower() not in endings:
+        # An embedded image may have no name.
+        if endings and name.name and name.suffix.lower() not in endings:
             self.report.add("file name of another format", f"{row.id}: {row.image} holds {seen.format}")
 
     def _alike(self, outputs: dict[str, Seen]) -> None:

@@ -1,12 +1,20 @@
 """Which prediction files a `score` call means, and whose they are."""
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
+from pathlib import PurePath
+from pathlib import PurePosixPath
 
+from .. import predictions_hub
 from ..errors import UsageError
 from ..jsonl import shorten
+from ..predictions_hub import HubPath
+from ..predictions_parquet import SHARD
+from ..predictions_parquet import shards
 
 CONFIGS = ("vqa", "edit", "gen")
 MAX_NAME = 200
@@ -18,20 +26,37 @@ _PUBLIC_NAME = re.compile(r"(?P<system>.+)_(?P<config>vqa|edit|gen|generate)")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One file of one system's predictions for one config."""
+    """One config's predictions of one system.
+
+    Attributes:
+        path: a JSONL or Parquet file, or a folder of Parquet shards, on this machine.
+        origin: where on the Hub it was fetched from, with the commit as its revision; None for a local one.
+    """
 
     system: str
     config: str
     path: Path
+    origin: HubPath | None = None
+
+    @property
+    def place(self) -> str:
+        """The path as results and messages give it; of a name that is no text (other bytes than UTF-8) all is shown."""
+        if self.origin is not None:
+            return str(self.origin)
+        return os.fsencode(self.path).decode("utf-8", "backslashreplace")
 
 
-def jobs(paths: Sequence[Path], config: str | None = None, system: str | None = None) -> list[Job]:
-    """Resolve what the user named.
+def jobs(
+    paths: Sequence[str | Path], config: str | None = None, system: str | None = None, *, offline: bool = False
+) -> list[Job]:
+    """Resolve what the user named; predictions on the Hub are fetched.
 
     Args:
-        paths: folders `out/predictions/<system>` (every config in them), or single files.
+        paths: folders `out/predictions/<system>` (every config in them), single files, folders of Parquet shards, or
+            any of these in a data set of the Hub, `hf://datasets/owner/name[@revision][/path]`.
         config: only this config of folders; the config of files whose name doesn't say it.
         system: the system's name, where place or file name don't say it or another is wanted.
+        offline: take predictions on the Hub from its cache alone.
 
     Raises:
         UsageError: every path that is nothing of the kind, in one message.
@@ -40,20 +65,28 @@ def jobs(paths: Sequence[Path], config: str | None = None, system: str | None = 
     faults: list[str] = []
     for path in paths:
         try:
-            found += [_checked(job) for job in _of(path, config, system)]
+            found += [_checked(job) for job in _found(path, config, system, offline)]
         except UsageError as error:  # noqa: PERF203 - every bad path is reported, not the first
             faults.append(str(error))
-    seen: dict[tuple[str, str], Path] = {}
+    seen: dict[tuple[str, str], Job] = {}
     for job in found:
-        other = seen.setdefault((job.system, job.config), job.path)
-        if other.resolve() != job.path.resolve():
+        other = seen.setdefault((job.system, job.config), job)
+        if other.path.resolve() != job.path.resolve():
             faults.append(
-                f"{job.path} and {other} are both {job.config} predictions of {job.system!r}; "
+                f"{job.place} and {other.place} are both {job.config} predictions of {job.system!r}; "
                 f"score them in two calls with --system NAME"
             )
     if faults:
         raise UsageError("\n".join(faults))
     return list({(job.system, job.config): job for job in found}.values())
+
+
+def sources(folder: Path, config: str) -> list[Path]:
+    """What a folder of a system's predictions has of a config; more than one is a fault."""
+    files = [folder / f"{config}.jsonl", folder / f"{config}.parquet"]
+    found = [path for path in files if path.is_file()]
+    inside = folder / config
+    return found + ([inside] if inside.is_dir() and any(inside.glob("*.parquet")) else [])
 
 
 def _checked(job: Job) -> Job:
@@ -65,7 +98,7 @@ def _checked(job: Job) -> Job:
     is_sound = name.isprintable() and not name.startswith(".") and not set(name) & set("/\\")
     if not name or not is_sound or len(name.encode("utf-8", "surrogateescape")) > MAX_NAME:
         raise UsageError(
-            f"{job.path}: expected a system name of 1 to {MAX_NAME} bytes, printable, without slashes and not "
+            f"{job.place}: expected a system name of 1 to {MAX_NAME} bytes, printable, without slashes and not "
             f"beginning with a full stop, got {shorten(name)}; name it with --system NAME"
         )
     return job
@@ -75,24 +108,52 @@ def _named(system: str | None, name: str) -> str:
     return name if system is None else system
 
 
-def _of(path: Path, config: str | None, system: str | None) -> list[Job]:
+def _found(path: str | Path, config: str | None, system: str | None, offline: bool) -> list[Job]:
+    place = predictions_hub.parse(path)
+    if place is None:
+        path = Path(path)
+        # A name is that of the file or folder itself, whatever link led there.
+        return _of(path, path.resolve(), config, system)
+    wanted = CONFIGS if config is None else (config,)
+    fetched = predictions_hub.fetch(place, wanted, any_shards=config is not None, offline=offline)
+    logical = PurePosixPath(place.repository, place.inside)
+    made = _of(fetched.path, logical, config, system)
+    inside = {job.path: job.path.relative_to(fetched.path).as_posix() for job in made}
+    return [
+        replace(job, origin=HubPath(place.repository, fetched.place.revision, _below(place.inside, inside[job.path])))
+        for job in made
+    ]
+
+
+def _below(folder: str, name: str) -> str:
+    return str(PurePosixPath(folder, name)) if folder or name != "." else ""
+
+
+def _of(path: Path, named: PurePath, config: str | None, system: str | None) -> list[Job]:
+    """The jobs of a path.
+
+    Args:
+        path: a file or a folder.
+        named: the path from whose parts names are taken: that in the Hub's cache has others.
+        config: as `jobs`.
+        system: as `jobs`.
+    """
     if path.is_dir():
-        wanted = [config] if config is not None else list(CONFIGS)
-        inside = [Job(_named(system, path.resolve().name), name, path / f"{name}.jsonl") for name in wanted]
-        inside = [job for job in inside if job.path.is_file()]
-        if not inside:
-            names = ", ".join(f"{name}.jsonl" for name in wanted)
-            raise UsageError(
-                f"{path}: expected a folder with {names}, got none of them; `medgen-bench run` writes such"
-            )
-        return inside
+        return _of_folder(path, named, config, system)
     if not path.is_file():
-        raise UsageError(f"{path}: expected a predictions folder or a JSONL file, got nothing there")
-    if path.stem in CONFIGS:
+        raise UsageError(f"{path}: expected a predictions folder or a JSONL or Parquet file, got nothing there")
+    shard = SHARD.fullmatch(named.stem)
+    if shard is not None and int(shard["count"]) > 1:
+        raise UsageError(f"{path}: expected all shards, got one of {int(shard['count'])}; name the folder of them")
+    stem = named.stem if shard is None else shard["split"]
+    if stem in CONFIGS:
         # A file in our layout: the folder is the system.
-        return [Job(_named(system, path.resolve().parent.name), config or path.stem, path)]
-    match = _PUBLIC_NAME.fullmatch(path.stem)
-    name = match["system"] if match else path.stem
+        return [Job(_named(system, named.parent.name), config or stem, path)]
+    if shard is not None and named.parent.name in CONFIGS:
+        # As `push_to_hub(config_name="edit")` writes it: edit/test-00000-of-00001.parquet
+        return [Job(_named(system, named.parent.parent.name), config or named.parent.name, path)]
+    match = _PUBLIC_NAME.fullmatch(stem)
+    name = match["system"] if match else stem
     said = {"generate": "gen"}.get(match["config"], match["config"]) if match else None
     if config is None and said is None:
         raise UsageError(
@@ -100,3 +161,25 @@ def _of(path: Path, config: str | None, system: str | None) -> list[Job]:
             f"add --config vqa|edit|gen"
         )
     return [Job(_named(system, name), config or said or "", path)]
+
+
+def _of_folder(path: Path, named: PurePath, config: str | None, system: str | None) -> list[Job]:
+    wanted = [config] if config is not None else list(CONFIGS)
+    found = {name: sources(path, name) for name in wanted}
+    for name, places in found.items():
+        if len(places) > 1:
+            raise UsageError(
+                f"{path}: expected {name} predictions once, got {', '.join(place.name for place in places)}; name one"
+            )
+    inside = [Job(_named(system, named.name), name, place) for name, places in found.items() for place in places]
+    if inside:
+        return inside
+    said = named.name if named.name in CONFIGS else None
+    if (config or said) and shards(path):
+        # One config's shards.
+        return [Job(_named(system, named.parent.name if said else named.name), config or said or "", path)]
+    names = ", ".join(f"{name}.jsonl" for name in wanted)
+    raise UsageError(
+        f"{path}: expected a folder with {names}, got none of them, nor .parquet files or folders of such by these "
+        "names; `medgen-bench run` writes such"
+    )

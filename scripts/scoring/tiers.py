@@ -15,8 +15,13 @@ from medgen_metrics.rows import Row
 from medgen_metrics.signature import digest
 
 from ..errors import UsageError
+from ..image_source import as_input
 from ..predictions import Prediction
 from ..records import Record
+from . import judge_options
+from .judge_options import JudgeOptions
+from .judging import JudgeWork
+from .judging import judge_digests
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +43,9 @@ class TierOptions:
     text_model: str | None = None
     text_layers: int | None = None
     text_baseline: Path | None = None
+    judge: JudgeOptions = JudgeOptions()
+    out: Path = Path("out")
+    processes: int = 1
 
 
 class Scorer(Protocol):
@@ -177,7 +185,7 @@ class PixelWork:
     def score(self, samples: Sequence[Sample]) -> list[Row]:
         """One row a sample."""
         rows = self.scorer.score(
-            [prediction.image if prediction is not None else None for _, prediction in samples],
+            [as_input(prediction.image) if prediction is not None else None for _, prediction in samples],
             [record.output_images[0].data if record.output_images else None for record, _ in samples],
             inputs=[record.input_images[0].data if record.input_images else None for record, _ in samples],
             names=[record.id for record, _ in samples],
@@ -219,9 +227,24 @@ class TextWork:
         return _name_failures(rows, [_text_reason(prediction) for _, prediction in samples])
 
 
-DIGESTS = {"pixel": image_digests, "text": text_digests}
-TIERS: dict[str, Callable[[TierOptions], Tier]] = {"pixel": PixelWork, "text": TextWork}
-CONFIG_TIERS = {"vqa": ("text",), "edit": ("pixel",), "gen": ("pixel", "text")}
+def _judge(options: TierOptions) -> JudgeWork:
+    return JudgeWork(
+        judge_options.build(
+            options.judge,
+            protocol=options.protocol,
+            out=options.out,
+            device=options.device,
+            offline=options.offline,
+            processes=options.processes,
+        )
+    )
+
+
+DIGESTS = {"pixel": image_digests, "text": text_digests, "judge": judge_digests}
+TIERS: dict[str, Callable[[TierOptions], Tier]] = {"pixel": PixelWork, "text": TextWork, "judge": _judge}
+CONTENT_TIERS = {"vqa": ("text",), "edit": ("pixel",), "gen": ("pixel", "text")}
+"""Config -> the tiers whose candidates are all that its predictions hold."""
+CONFIG_TIERS = {config: (*names, "judge") for config, names in CONTENT_TIERS.items()}
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
