@@ -18,10 +18,6 @@ from ..errors import UsageError
 from ..image_source import as_input
 from ..predictions import Prediction
 from ..records import Record
-from . import judge_options
-from .judge_options import JudgeOptions
-from .judging import JudgeWork
-from .judging import judge_digests
 
 logger = logging.getLogger(__name__)
 
@@ -43,9 +39,6 @@ class TierOptions:
     text_model: str | None = None
     text_layers: int | None = None
     text_baseline: Path | None = None
-    judge: JudgeOptions = JudgeOptions()
-    out: Path = Path("out")
-    processes: int = 1
 
 
 class Scorer(Protocol):
@@ -227,24 +220,9 @@ class TextWork:
         return _name_failures(rows, [_text_reason(prediction) for _, prediction in samples])
 
 
-def _judge(options: TierOptions) -> JudgeWork:
-    return JudgeWork(
-        judge_options.build(
-            options.judge,
-            protocol=options.protocol,
-            out=options.out,
-            device=options.device,
-            offline=options.offline,
-            processes=options.processes,
-        )
-    )
-
-
-DIGESTS = {"pixel": image_digests, "text": text_digests, "judge": judge_digests}
-TIERS: dict[str, Callable[[TierOptions], Tier]] = {"pixel": PixelWork, "text": TextWork, "judge": _judge}
-CONTENT_TIERS = {"vqa": ("text",), "edit": ("pixel",), "gen": ("pixel", "text")}
-"""Config -> the tiers whose candidates are all that its predictions hold."""
-CONFIG_TIERS = {config: (*names, "judge") for config, names in CONTENT_TIERS.items()}
+DIGESTS = {"pixel": image_digests, "text": text_digests}
+TIERS: dict[str, Callable[[TierOptions], Tier]] = {"pixel": PixelWork, "text": TextWork}
+CONFIG_TIERS = {"vqa": ("text",), "edit": ("pixel",), "gen": ("pixel", "text")}
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
