@@ -151,12 +151,16 @@ class TextTier:
             predictions: answers; None is a missing one.
             references: reference answers; None or blank is a missing one.
             choices: each sample's options (`A. left lung`, or bare bodies, which are lettered in order); `[]` for none.
-            tasks: each sample's task; `multiple-choice` and `blank-filling` are closed, all else is open. Where it is
-                not given, a sample with options is multiple choice and any other open.
+            tasks: each sample's task; `multiple-choice` and `blank-filling` are closed (case, `_` and spaces don't
+                matter), all else is open. Where it is not given, a sample with options is multiple choice and any
+                other open.
 
         Raises:
             TypeError: a value of a wrong type, with its position.
-            ValueError: inputs of unequal length; options that can't be read.
+            ValueError: inputs of unequal length; options that can't be read; a task that is nearly a closed one's name.
+
+        Warns:
+            UserWarning: options of an open task, which nothing uses.
         """
         samples = read_samples(predictions, references, choices, tasks)
         berts = self._bert(samples)

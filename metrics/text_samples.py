@@ -1,6 +1,9 @@
 """Intake of text samples: what is missing, what is an error sentence, which options and task a sample has."""
 
+import re
+import warnings
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from .answer_text import is_blank
 from .failures import is_error_text
@@ -11,6 +14,10 @@ from .options import whole_option
 CHOICE = "multiple-choice"
 BLANK = "blank-filling"
 CLOSED = (CHOICE, BLANK)
+# What only a closed task's name holds. Other tasks may have any name, these modules don't know them.
+_CLOSED_WORDS = {"choice", "choices", "multichoice", "mcq", "mcqa", "blank", "blanks", "cloze"}
+_NEAR = 0.8  # of difflib's similarity
+_SHOWN = 20
 
 
 def normalise(text: str, task: str, options: Sequence[Option] = ()) -> str:
@@ -30,6 +37,17 @@ def normalise(text: str, task: str, options: Sequence[Option] = ()) -> str:
 def task_name(task: str) -> str:
     """A task's name in the canonical spelling (lower case, hyphens)."""
     return "-".join(task.lower().replace("_", " ").replace("-", " ").split())
+
+
+def is_nearly_closed(task: str) -> bool:
+    """Whether a name seems to mean one of `CLOSED` but is none: as an open task it would silently lose its EM.
+
+    >>> [is_nearly_closed(task_name(name)) for name in ("multi-choice", "blank filing", "Multiple_Choice", "report")]
+    [True, True, False, False]
+    """
+    if task in CLOSED:
+        return False
+    return bool(_CLOSED_WORDS & set(re.split(r"[^a-z]+", task))) or bool(get_close_matches(task, CLOSED, 1, _NEAR))
 
 
 class Sample:
@@ -86,6 +104,8 @@ def read_samples(
         got = ", ".join(f"{length} {name}" for name, length in lengths.items())
         raise ValueError(f"expected as many values in each input, got {got}")
     samples = []
+    misnamed: list[str] = []
+    unused: list[str] = []
     for index in range(count):
         for name, value in (
             ("predictions", predictions[index]),
@@ -99,8 +119,28 @@ def read_samples(
         options = _options(choices[index], index)
         task = tasks[index]
         canonical = task_name(task) if task is not None else (CHOICE if options else "")
+        if is_nearly_closed(canonical):
+            misnamed.append(f"tasks[{index}]: {task!r:.60}")
+        elif options and canonical not in CLOSED:
+            unused.append(f"tasks[{index}]: {task!r:.60} with {len(options)} options")
         samples.append(Sample(predictions[index], references[index], options, canonical))
+    if misnamed:
+        raise ValueError(
+            f"expected {' or '.join(map(repr, CLOSED))} of closed questions, any other name of open ones; got "
+            f"{_first(misnamed)}. Spell closed tasks so; as open ones they would have no exact match"
+        )
+    if unused:
+        warnings.warn(
+            f"options of tasks other than {' and '.join(map(repr, CLOSED))} are not used, and these samples have no "
+            f"exact match: {_first(unused)}",
+            stacklevel=2,
+        )
     return samples
+
+
+def _first(places: Sequence[str]) -> str:
+    more = f"; … and {len(places) - _SHOWN:,} more" if len(places) > _SHOWN else ""
+    return "; ".join(places[:_SHOWN]) + more
 
 
 def _options(choices: Sequence[str] | None, index: int) -> tuple[Option, ...]:

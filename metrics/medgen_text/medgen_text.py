@@ -23,8 +23,8 @@ Args:
     references: reference answers, likewise.
     choices: optional; for each sample the list of its options ("A. left lung", or bare bodies, lettered in order), []
         for none.
-    tasks: optional; a task name a sample. "multiple-choice" and "blank-filling" are closed, all else is open. Without
-        it a sample with options is multiple choice, any other open.
+    tasks: optional; a task name a sample. "multiple-choice" and "blank-filling" are closed, all else is open; a name
+        that is nearly one of these is an error. Without it a sample with options is multiple choice, any other open.
     ids: optional; a name a sample. Samples of one name count once.
 Options, when the module is loaded, or in compute together with predictions:
     protocol: "paper" (default) or "standard".
