@@ -25,6 +25,13 @@ def strip_height(size: float) -> int:
     return math.ceil(LINE * size)
 
 
+def room_above(width: int, height: int, side: int) -> float:
+    """The most pixels down for a picture of this shape, so that it and its strip are at most `side` pixels high."""
+    strip = LINE * _SHARE * math.sqrt(width * height)
+    # two pixels for the rounding of font and strip
+    return min(side - strip_height(MIN_FONT), (side - 2) * height / (height + strip))
+
+
 @lru_cache(maxsize=128)
 def _font(size: int) -> Any:
     from PIL import ImageFont

@@ -155,9 +155,7 @@ def label(image: "Image.Image", text: str, side: int) -> "Image.Image":
     from PIL import Image
     from PIL import ImageDraw
 
-    scale = min(1.0, side / image.width, side / image.height)
-    size = lettering.font_size(image.width * scale, image.height * scale)
-    scale = min(scale, (side - lettering.strip_height(size)) / image.height)
+    scale = min(1.0, side / image.width, lettering.room_above(image.width, image.height, side) / image.height)
     width, height = max(1, round(image.width * scale)), max(1, int(image.height * scale))
     if (width, height) != image.size:
         image = image.resize((width, height), Image.Resampling.LANCZOS)

@@ -20,14 +20,20 @@ from .prompt_wording import WORDING
 from .rubric import VIEWS
 from .rubric import Rubric
 
+REVISION = 1  # of how texts and pictures are arranged
 REPLY_CHARACTERS = 6_000  # of a reply that is quoted for repair
 ERROR_CHARACTERS = 2_000
 LABELS = {"reference": "Reference", "output": "Output"}
 BLOCKS = {"instruction": "instruction", "options": "options", "answer": "reference answer", "response": "response"}
 
-PROMPT_DIGEST = digest(
-    [WORDING, pictures.DRAWING, pictures.JPEG_QUALITY, fencing.MAX_CHARACTERS, REPLY_CHARACTERS, ERROR_CHARACTERS]
-)
+
+def definition() -> list[Any]:
+    """All that decides how a prompt looks, but for the record, the rubric and the options."""
+    limits = [fencing.MAX_CHARACTERS, REPLY_CHARACTERS, ERROR_CHARACTERS]
+    return [REVISION, WORDING, LABELS, BLOCKS, pictures.DRAWING, pictures.JPEG_QUALITY, limits]
+
+
+PROMPT_DIGEST = digest(definition())
 """16 hex digits of the wording and of how pictures are drawn; part of the judge's definition."""
 
 
@@ -151,7 +157,7 @@ def build(
     shown = _shown(sample, rubric.layout, has_reference, image_side, image_format)
     texts = _texts(sample, has_reference)
     fence = fencing.token(
-        [sample.id, sample.config, sample.task, view, sample.answer, sample.response],
+        [sample.id, sample.config, sample.task, view],
         list(texts.values()),
         [picture.digest for picture in shown],
     )

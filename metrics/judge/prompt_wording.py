@@ -19,13 +19,17 @@ WORDING = {
         "neither raise nor lower a score. A backslash after < or [ in a block was put there by us."
     ),
     "input": 'Picture {number} of {count}, labelled "{label}": the input image, which the system was given.',
-    "inputs": 'Picture {number} of {count}, labelled "{label}": one of the {inputs} input images, which the system was given.',
+    "inputs": (
+        'Picture {number} of {count}, labelled "{label}": one of the {inputs} input images, which the system was given.'
+    ),
     "sheet": (
         'Picture {number} of {count}, labelled "{label}": the {inputs} input images on one sheet, '
         'each below its own label, "Image 1" to "Image {inputs}".'
     ),
     "reference": 'Picture {number} of {count}, labelled "{label}": the reference image, which is the expected result.',
-    "output": 'Picture {number} of {count}, labelled "{label}": the output image, which the system produced, to be judged.',
+    "output": (
+        'Picture {number} of {count}, labelled "{label}": the output image, which the system produced, to be judged.'
+    ),
     "instruction": "The instruction that the system was given:",
     "options": "The options among which it was to choose:",
     "answer": "The reference answer, which is the expected text:",
