@@ -119,10 +119,18 @@ def _folder(model: str, offline: bool | None) -> Path:
     return weights.obtain(weights.hub_encoder(model), offline=offline)
 
 
-def folder_digest(folder: Path) -> str:
-    """Digest of all that determines an encoder's output: config, weights and tokenizer, by content."""
+def folder_digest(folder: Path, more: Sequence[str] = ()) -> str:
+    """Digest of all that determines a model's output, by content: config, weights, tokenizer.
+
+    Args:
+        folder: of a transformers model.
+        more: names of further files that count where they are there.
+
+    Raises:
+        ValueError: no weights in it.
+    """
     names = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
-    files = [folder / name for name in (*names, "vocab.txt", "vocab.json", "merges.txt", "spiece.model")]
+    files = [folder / name for name in (*names, "vocab.txt", "vocab.json", "merges.txt", "spiece.model", *more)]
     # transformers prefers safetensors; another format beside it is not read.
     tensors = sorted(folder.glob("model*.safetensors")) or sorted(folder.glob("pytorch_model*.bin"))
     if not tensors:

@@ -4,6 +4,7 @@ Nothing is loaded here. `find` never touches the network; `fetch` does, after on
 reached, so that a machine without a network learns it in seconds.
 """
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -104,15 +105,20 @@ _ENCODER_FILES = ["*.json", "*.txt", "*.safetensors", "pytorch_model.bin"]
 
 
 def _find_encoder(repo: str) -> Path | None:
+    folder = _snapshot(repo, None, _ENCODER_FILES)
+    complete = folder is not None and (folder / "config.json").is_file() and any(folder.glob("*model*"))
+    return folder if complete else None
+
+
+def _snapshot(repo: str, revision: str | None, files: list[str]) -> Path | None:
+    """The folder of what was downloaded of a repository, complete or not."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:
-        folder = Path(snapshot_download(repo, local_files_only=True, allow_patterns=_ENCODER_FILES))
+        return Path(snapshot_download(repo, revision=revision, local_files_only=True, allow_patterns=files))
     except (LocalEntryNotFoundError, ValueError):
         return None
-    complete = (folder / "config.json").is_file() and any(folder.glob("*model*"))
-    return folder if complete else None
 
 
 def _fetch_encoder(repo: str) -> Path:
@@ -152,6 +158,45 @@ def hub_encoder(repo: str) -> Weights:
         licence="see its card",
         find=lambda: _find_encoder(repo),
         fetch=lambda: _fetch_encoder(repo),
+        url=_hub_url,
+    )
+
+
+def hub_model(repo: str, revision: str | None, *, tier: str, metric: str, files: list[str]) -> Weights:
+    """A model of the user's choice on the Hub, its safetensors in one file or in shards.
+
+    Args:
+        repo: `owner/name`.
+        revision: branch, tag or commit; None is the main branch.
+        tier: what needs it.
+        metric: what of the tier.
+        files: patterns of what is downloaded.
+    """
+
+    def find() -> Path | None:
+        folder = _snapshot(repo, revision, files)
+        if folder is None or not (folder / "config.json").is_file():
+            return None
+        index = folder / "model.safetensors.index.json"
+        if not index.is_file():
+            return folder if (folder / "model.safetensors").is_file() else None
+        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        return folder if all((folder / shard).is_file() for shard in shards) else None
+
+    def fetch() -> Path:
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(repo, revision=revision, allow_patterns=files, etag_timeout=TIMEOUT))
+
+    return Weights(
+        name=repo if revision is None else f"{repo}@{revision}",
+        tier=tier,
+        metric=metric,
+        origin=f"Hugging Face Hub {repo}",
+        megabytes=0,
+        licence="see its card",
+        find=find,
+        fetch=fetch,
         url=_hub_url,
     )
 
