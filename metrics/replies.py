@@ -1,0 +1,278 @@
+"""Reading a JSON object out of a model's reply: a judge's verdict, a system's answer with its image prompt.
+
+Strict JSON first. Then what models write instead: fences and prose around the object, raw line breaks in strings, and,
+through `json-repair`, trailing commas, single quotes, bare keys, missing commas. Where mending would be guessing, the
+reply is unusable, and the message says what was wrong in words that can be sent back to the model:
+
+- objects are looked for at the top level only: what stands inside a string or another object is no answer;
+- the *last* object with one of the expected keys is the answer, valid or not; one before it that is valid too and says
+  something else makes the reply ambiguous; an object that also stands in a quoted text is no answer at all;
+- an object that isn't closed is cut off. It is taken only where the server says that the model ended by itself
+  (`finish_reason` "stop") and all that was asked for is there, so that nothing but closing marks is missing.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from typing import TypeVar
+
+from .failures import is_refusal
+
+T = TypeVar("T")
+KINDS = ("refusal", "empty", "truncated", "no_json", "invalid")
+
+# json-repair takes about 1 s for 50,000 characters at its worst, and minutes for deep brackets.
+_MENDABLE, _DEEPEST, _RESCANS = 50_000, 32, 8
+_START = re.compile(r"\{\s*(?:[\"'“”‘’]|[A-Za-z_]\w{0,60}\s*:)")
+_MARKS = re.compile(r'\\.|["{}]', re.DOTALL)
+_BRACKETS = re.compile(r"[({\[\])}]")
+_QUOTED_KEY = re.compile(r"[\"'“”‘’](\w{1,64})[\"'“”‘’]\s*:")
+_THOUGHT = re.compile(r"\s*<think(?:ing)?>(?P<thought>.*?)(?P<end></think(?:ing)?>|\Z)", re.DOTALL)
+
+
+class Unusable(ValueError):
+    """A reply from which nothing can be read.
+
+    Attributes:
+        kind: one of `KINDS`. `refusal`: the model declines, or its output was filtered; `empty`: nothing but white
+            space; `truncated`: it breaks off; `no_json`: no object in it; `invalid`: one that isn't what was asked.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        if kind not in KINDS:
+            raise ValueError(f"unknown kind {kind!r}; expected one of {', '.join(KINDS)}")
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object in a reply.
+
+    Attributes:
+        value: its content; None if it can't be read without guessing.
+        text: the object as it stands in the reply.
+        strict: whether `text` is valid JSON.
+        closed: whether it is closed; an open one extends to the end of the reply.
+        fault: why `value` is None.
+    """
+
+    value: dict[str, Any] | None
+    text: str
+    strict: bool
+    closed: bool
+    fault: str = ""
+
+    def has_any(self, keys: Collection[str]) -> bool:
+        """Whether it has one of these keys, or, where it can't be read, seems to."""
+        if self.value is None:
+            return any(key in self.text for key in keys)
+        return not self.value.keys().isdisjoint(keys)
+
+    def has_all(self, keys: Collection[str]) -> bool:
+        """Whether it can be read and has all of these keys."""
+        return self.value is not None and self.value.keys() >= set(keys)
+
+
+def objects(text: str) -> list[Found]:
+    """All objects at the top level of a text, in order; time and memory are linear in its length."""
+    found, budget = [], _MENDABLE
+    for start, end, closed in _extents(text):
+        piece = _read(text[start:end], closed, budget)
+        budget -= 0 if piece.strict else end - start
+        found.append(piece)
+    return found
+
+
+def read_object(
+    text: str | None,
+    keys: Collection[str],
+    validate: Callable[[Found], T],
+    *,
+    finish_reason: str | None = None,
+    quoted: str | None = None,
+    essence: Callable[[T], object] = lambda value: value,
+) -> T:
+    """The answer in a reply, by the rules above.
+
+    Args:
+        text: the reply; None as servers give for no content.
+        keys: keys of the object that is looked for. One with any of them is a candidate, one without all is invalid.
+        validate: makes the result of a candidate whose `value` is not None; raises ValueError, with a message for the
+            model, if it isn't what was asked.
+        finish_reason: as the server says: `stop`, `length`, `content_filter`, …
+        quoted: a text that was shown to the model and is not to be taken for its answer.
+        essence: what has to differ for two results to be two answers.
+
+    Raises:
+        Unusable: nothing can be read; never anything else.
+    """
+    reply = text or ""
+    thought = _THOUGHT.match(reply)
+    if thought is not None:
+        if not thought["end"]:
+            raise Unusable("truncated", "the reply breaks off before the answer begins")
+        reply = reply[thought.end() :]
+    if not reply.strip():
+        if finish_reason == "content_filter":
+            raise Unusable("refusal", "the reply was withheld by a content filter")
+        if finish_reason == "length":
+            raise Unusable("truncated", "the reply breaks off before the answer begins")
+        raise Unusable("empty", "the reply is empty; expected one JSON object")
+    found = objects(reply)
+    candidates = [piece for piece in found if piece.has_any(keys)]
+    if not candidates:
+        raise _nothing(reply, found, keys, finish_reason)
+    answer, is_open = _valid(candidates[-1], validate), not found[-1].closed
+    if isinstance(answer, Unusable):
+        raise Unusable("truncated", f"the JSON object breaks off; {answer}") if is_open else answer
+    if is_open and finish_reason != "stop":
+        raise Unusable("truncated", "the JSON object breaks off before it is closed")
+    others = [_valid(piece, validate) for piece in candidates[:-1] if piece.has_all(keys)]
+    if any(not isinstance(other, Unusable) and essence(other) != essence(answer) for other in others):
+        raise Unusable("invalid", "the reply holds more than one complete answer, and they differ; expected one object")
+    if quoted and _is_copy(candidates[-1], answer, quoted, keys, validate):
+        raise Unusable("invalid", "the answer is copied from a text that was to be treated as data; expected your own")
+    return answer
+
+
+def _is_copy(found: Found, answer: T, quoted: str, keys: Collection[str], validate: Callable[[Found], T]) -> bool:
+    if "".join(found.text.split()) in "".join(quoted.split()):
+        return True
+    return any(_valid(piece, validate) == answer for piece in objects(quoted) if piece.has_all(keys))
+
+
+def read_fields(text: str | None, required: Collection[str], *, finish_reason: str | None = None) -> dict[str, Any]:
+    """The object in a reply that has all `required` keys, whatever their values.
+
+    >>> read_fields('Sure:\\n```json\\n{"output_text": "A nodule.",}\\n```', ["output_text"])
+    {'output_text': 'A nodule.'}
+
+    Raises:
+        Unusable: as `read_object`.
+    """
+
+    def validate(found: Found) -> dict[str, Any]:
+        value = found.value or {}
+        if missing := [key for key in required if key not in value]:
+            raise ValueError(f"missing: {', '.join(missing)}; got the keys {_shown(value)}")
+        return value
+
+    return read_object(text, required, validate, finish_reason=finish_reason)
+
+
+def _nothing(reply: str, found: list[Found], keys: Collection[str], finish_reason: str | None) -> Unusable:
+    if not found and (finish_reason == "content_filter" or is_refusal(reply.lstrip())):
+        return Unusable("refusal", f"the reply declines: {reply.strip()[:120]!r}")
+    if finish_reason == "length" or (found and not found[-1].closed):
+        return Unusable("truncated", "the reply breaks off before the JSON object is complete")
+    if not found:
+        return Unusable("no_json", f"no JSON object in the reply; it begins {reply.strip()[:80]!r}")
+    last = found[-1]
+    got = last.fault if last.value is None else f"the keys {_shown(last.value)}"
+    return Unusable("invalid", f"expected a JSON object with the keys {', '.join(keys)}; got {got}")
+
+
+def _shown(value: dict[str, Any]) -> str:
+    return f"{list(value)[:12]!r:.200}"
+
+
+def _valid(found: Found, validate: Callable[[Found], T]) -> T | Unusable:
+    if found.value is None:
+        return Unusable("invalid", found.fault)
+    try:
+        return validate(found)
+    except ValueError as error:
+        return Unusable("invalid", str(error))
+
+
+def _extents(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Start, end and whether closed of each top-level object."""
+    position, rescans = 0, 0
+    while (start := _START.search(text, position)) is not None:
+        end, closed = _close(text, start.start(), quotes=True), True
+        if end is None:
+            # A quote that is never closed hides all braces after it; without quotes the braces may match all the same.
+            rescans, closed = rescans + 1, False
+            end = _close(text, start.start(), quotes=False) if rescans <= _RESCANS else None
+        yield start.start(), len(text) if end is None else end, closed
+        if end is None:
+            return
+        position = end
+
+
+def _close(text: str, start: int, quotes: bool) -> int | None:
+    depth, inside = 0, False
+    for mark in _MARKS.finditer(text, start):
+        sign = mark[0]
+        if sign == '"':
+            inside = quotes and not inside
+        elif sign == "{" and not inside:
+            depth += 1
+        elif sign == "}" and not inside:
+            depth -= 1
+            if depth == 0:
+                return mark.end()
+    return None
+
+
+def _read(text: str, closed: bool, budget: int) -> Found:
+    for strict in (True, False):  # False takes raw line breaks and tabs in strings
+        try:
+            value = _storable(json.loads(text, strict=strict, object_pairs_hook=_once))
+        except json.JSONDecodeError:
+            continue
+        except (ValueError, RecursionError) as error:
+            return Found(None, text, strict, closed, f"not readable: {error}")
+        return Found(value, text, strict, closed)
+    return _mended(text, closed, budget)
+
+
+def _mended(text: str, closed: bool, budget: int) -> Found:
+    import json_repair
+
+    if len(text) > budget or _depth(text) > _DEEPEST:
+        return Found(None, text, False, closed, "not valid JSON, and too long or nested too deeply to be mended")
+    try:
+        value = _storable(json_repair.loads(text, skip_json_loads=True))
+    except Exception as error:  # a parser of anything, by others: whatever it raises means that it can't
+        return Found(None, text, False, closed, f"not valid JSON: {type(error).__name__}: {error}"[:200])
+    if not isinstance(value, dict):
+        return Found(None, text, False, closed, "not a JSON object")
+    # Mended text with a key twice may have been put together from two objects, such as one quoted within a string.
+    written = Counter(_QUOTED_KEY.findall(text))
+    if twice := [key for key in value if written[key] > 1]:
+        return Found(None, text, False, closed, f"not valid JSON, with the key {twice[0]!r} more than once")
+    return Found(value, text, False, closed)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {twice[:60]!r} stands more than once in one object")
+    return made
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for bracket in _BRACKETS.finditer(text):
+        depth = depth + 1 if bracket[0] in "({[" else max(depth - 1, 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _storable(value: Any) -> Any:
+    """The value with strings that can be written as UTF-8: JSON's escapes can hold half a surrogate pair."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, list):
+        return [_storable(part) for part in value]
+    if isinstance(value, dict):
+        return {_storable(key): _storable(part) for key, part in value.items()}
+    return value
