@@ -190,7 +190,11 @@ class _Handler(BaseHTTPRequestHandler):
         if files is None:
             return
         if what == "tree":
-            self._json(_tree(files, folder or "", "recursive=true" in urlsplit(self.path).query.lower()))
+            entries = _tree(files, folder or "", "recursive=true" in urlsplit(self.path).query.lower())
+            if entries or not folder:
+                self._json(entries)
+            else:
+                self._missing("EntryNotFound")
             return
         siblings = [{"rfilename": name} for name in files]
         self._json({"id": repository, "sha": commit, "private": False, "tags": [], "siblings": siblings})

@@ -21,7 +21,6 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import asdict
-from dataclasses import dataclass
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,51 +31,15 @@ from . import misbehaviour
 from . import openai_images
 from . import openai_replies
 from .openai_images import ImageRequest
+from .openai_log import Seen
 from .openai_replies import MODEL
 from .openai_replies import Reply
 from .openai_requests import MODES
 from .openai_requests import BadRequest
 from .openai_requests import ChatRequest
-from .openai_requests import Picture
 from .openai_requests import read_chat
 
 _CHAT = "/v1/chat/completions"
-
-
-@dataclass
-class Seen:
-    """A request as it was answered; a row of the log, and a line of the log file.
-
-    Attributes:
-        number: from 0, in order of arrival.
-        received: seconds on the system's monotonic clock, as `answered`.
-        in_flight: requests that were being answered on arrival, this one included.
-        status: as sent; 0 for a connection that was dropped, 499 where the client had gone.
-        digest: of a chat's messages, or of the whole of another request.
-        images: without their data.
-        mode: a chat's response format.
-        misbehaviour: a kind of `misbehaviour.KINDS`.
-        prompt_tokens, completion_tokens: as they were told, or would have been, had the reply not been broken off.
-        message: what was wrong with a request that was answered 400.
-    """
-
-    number: int
-    path: str
-    received: float
-    in_flight: int
-    answered: float = 0.0
-    status: int = 499
-    digest: str = ""
-    model: str = ""
-    images: tuple[Picture, ...] = ()
-    mode: str = ""
-    seed: int | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
-    misbehaviour: str | None = None
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    message: str = ""
 
 
 class OpenAIServer:

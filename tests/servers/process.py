@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from .openai_log import Seen
 from .openai_requests import Picture
-from .openai_server import Seen
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,6 +27,16 @@ class Served:
     url: str
     greeting: str
     path: Path
+
+    def answered(self, since: float) -> bool:
+        """Whether a request that was received since then (monotonic clock) has been answered."""
+        if not self.path.exists():
+            return False
+        with self.path.open("rb") as file:
+            start = max(0, file.seek(0, 2) - 2**14)
+            file.seek(start)
+            whole = file.read().split(b"\n")[bool(start) : -1]
+        return any(json.loads(line)["received"] >= since for line in whole)
 
     def log(self) -> list[Seen]:
         """Requests that were answered so far, in order of the answers."""
