@@ -2,16 +2,20 @@
 
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from .errors import Failure
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write `content` to `path` (folders are made) in one step: after a crash the old file or the new one is there.
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which takes the place of `path` (folders are made) when the block ends without an error.
 
     Raises:
-        Failure: the file can't be written (read-only folder, full disk, …).
+        Failure: the file can't be written (read-only folder, full disk, …); what was there before still is.
     """
     # A short name of its own: the target's may already be as long as the file system allows.
     temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
@@ -19,7 +23,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("xb") as file:
-                file.write(content)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
@@ -29,6 +33,16 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise Failure(
             f"{path}: can't be written: {error.strerror or error}; make room, or name another folder"
         ) from error
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write `content` to `path` (folders are made) in one step: after a crash the old file or the new one is there.
+
+    Raises:
+        Failure: as `replacing`.
+    """
+    with replacing(path) as file:
+        file.write(content)
 
 
 def write_text(path: Path, text: str) -> None:

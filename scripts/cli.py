@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import typer
 
+from .cli_cache import cache_app
 from .cli_options import As
 from .cli_options import Bounds
 from .cli_options import By
@@ -40,6 +41,7 @@ weights_app = typer.Typer(
     help="Model weights that the metrics need: what, where from, here or not.", no_args_is_help=True
 )
 app.add_typer(weights_app, name="weights")
+app.add_typer(cache_app, name="cache")
 
 
 @app.command()

@@ -1,0 +1,280 @@
+"""`medgen-bench cache list|prune|export|import`: what was paid for once, looked at, thinned out, and handed on.
+
+An export is one JSONL file (gzipped where its name ends in `.gz`): a header line with the format and the number of
+entries, then the entries in the order of their keys, so that equal caches give equal bytes. Hosts of servers stay out
+of it.
+"""
+
+import gzip
+import json
+import secrets
+import time
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from datetime import timezone
+from pathlib import Path
+from typing import Any
+from typing import BinaryIO
+
+from medgen_metrics.judge import cache_files
+from medgen_metrics.judge.cache import CacheError
+from medgen_metrics.judge.cache import Entry
+from medgen_metrics.judge.cache import ReplyCache
+
+from .atomic import replacing
+from .errors import Failure
+from .errors import UsageError
+from .jsonl import SHOWN
+from .lock import hold
+
+KINDS = {"judge": "judge-cache"}  # kind of cache -> its folder in OUT
+FORMAT = "medgen-bench judge cache"
+VERSION = 1
+IMPORTED = "imported"  # in an entry's `meta`: the file it came from
+DAY = 86_400  # seconds
+
+
+def list_entries(folder: Path) -> None:
+    """Print what a cache holds: a row a judge.
+
+    Raises:
+        Failure: the cache can't be read.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    rows: dict[str, dict[str, Any]] = {}
+    with _opened(folder) as cache:
+        for entry in cache:
+            row = rows.setdefault(entry.model, {"entries": 0, "unusable": 0, "imported": 0, "bytes": 0, "dates": []})
+            row["entries"] += 1
+            row["unusable"] += entry.unusable is not None
+            row["imported"] += IMPORTED in entry.meta
+            row["bytes"] += len(entry.to_json().encode("utf-8", "surrogatepass"))
+            row["dates"] = [min([*row["dates"], entry.created]), max([*row["dates"], entry.created])]
+    if not rows:
+        print(f"{folder}: no entries")
+        return
+    table = Table("kind", "model", "entries", "unusable", "imported", "MB", "first", "last", box=None, pad_edge=False)
+    for model, row in sorted(rows.items()):
+        counts = [f"{row[name]:,}" for name in ("entries", "unusable", "imported")]
+        table.add_row("judge", model, *counts, f"{row['bytes'] / 1e6:.1f}", *map(_date, row["dates"]))
+    Console().print(table)
+
+
+def prune(
+    folder: Path, *, model: str | None = None, older_than: float | None = None, unusable: bool = False, dry_run: bool
+) -> None:
+    """Remove the entries that meet every criterion given. Files that a running process appends to are left alone.
+
+    Args:
+        folder: the cache.
+        model: only this judge's.
+        older_than: only those older than so many days.
+        unusable: only replies that gave no verdict.
+        dry_run: say what would go, and change nothing.
+
+    Raises:
+        UsageError: no criterion, an unknown model, or another prune at work.
+        Failure: the cache can't be read or written; nothing is lost then.
+    """
+    if model is None and older_than is None and not unusable:
+        raise UsageError("cache prune: expected what is to go (--model, --older-than, --unusable), got nothing")
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: expected a cache's folder, got none; name it with --cache")
+    before = None if older_than is None else time.time() - older_than * DAY
+
+    def goes(entry: Entry) -> bool:
+        return (
+            (model is None or entry.model == model)
+            and (before is None or entry.created < before)
+            and (not unusable or entry.unusable is not None)
+        )
+
+    with _opened(folder) as cache:
+        _known_model(cache, model)
+    removed = 0
+    with _errors(), hold(folder, "prune", "pruning", "wait for it"):
+        for path in cache_files.files(folder):
+            claim = cache_files.claim(path)
+            if claim is None:
+                print(f"{path.name}: left as it is, a running process appends to it")
+                continue
+            try:
+                removed += _rewrite(path, goes, dry_run)
+            finally:
+                cache_files.give_up(path, claim)
+    print(f"{folder}: {_count(removed, 'entry', 'entries')} {'would be ' if dry_run else ''}removed")
+
+
+def _rewrite(path: Path, goes: Callable[[Entry], bool], dry_run: bool) -> int:
+    """Put what stays of a file into a new one, and remove the file; how many entries went.
+
+    The new one has a name of its own, so that whoever has read the old one sees that it is gone, and looks again.
+    """
+    kept = []
+    lines = 0
+    for start, line in cache_files.whole_lines(path):
+        lines += 1
+        # facts stay
+        if line.startswith(b'{"fact"') or not goes(_entry(path, start, line)):
+            kept.append((start, len(line)))
+    if len(kept) == lines or dry_run:
+        return lines - len(kept)
+    if kept:
+        with replacing(path.with_name(f"pruned-{secrets.token_hex(6)}.jsonl")) as new, path.open("rb") as old:
+            for start, length in kept:
+                old.seek(start)
+                new.write(old.read(length))
+    path.unlink()
+    return lines - len(kept)
+
+
+def _entry(path: Path, start: int, line: bytes) -> Entry:
+    try:
+        return Entry.from_json(line)
+    except ValueError as error:
+        raise cache_files.broken(path, cache_files.line_number(path, start), line, error) from error
+
+
+def export(folder: Path, file: Path, *, model: str | None = None) -> None:
+    """Write a cache as one file that others can import.
+
+    Args:
+        folder: the cache.
+        file: `.jsonl`, or `.jsonl.gz`; replaced in one step.
+        model: only this judge's.
+
+    Raises:
+        UsageError: nothing to export, or an unknown model.
+        Failure: the cache can't be read or the file can't be written.
+    """
+    with _opened(folder) as cache:
+        _known_model(cache, model)
+        count = sum(model is None or entry.model == model for entry in cache)
+        if not count:
+            raise UsageError(f"{folder}: expected a cache with entries, got none; name its folder with --cache")
+        with replacing(file) as raw, _packed(raw, file) as out:
+            out.write(_line({"format": FORMAT, "version": VERSION, "entries": count}))
+            for entry in cache:
+                if model is None or entry.model == model:
+                    out.write(replace(entry, endpoint=None).to_json().encode("utf-8", "surrogatepass") + b"\n")
+    print(f"{file}: {_count(count, 'entry', 'entries')}")
+
+
+def import_files(folder: Path, files: Sequence[Path]) -> None:
+    """Add the entries of exports that this cache lacks. Entries that it has stay as they are.
+
+    Args:
+        folder: the cache; made if need be.
+        files: what `export` wrote.
+
+    Raises:
+        UsageError: a file that can't be read or is no whole export, or entries that were refused, each with its
+            cause; the others were added.
+        Failure: the cache can't be read or written.
+    """
+    faults: list[str] = []
+    with _opened(folder) as cache:
+        for file in files:
+            added, known, refused = _import(cache, file, faults)
+            print(f"{file}: {added:,} added, {known:,} known, {refused:,} refused")
+    if faults:
+        rest = [f"… and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
+        raise UsageError("\n".join(["cache import: not everything could be taken in", *faults[:SHOWN], *rest]))
+
+
+def _import(cache: ReplyCache, file: Path, faults: list[str]) -> tuple[int, int, int]:
+    added = known = refused = promised = number = 0
+    try:
+        for number, line in enumerate(_unpacked(file), start=1):
+            if line.startswith(b'{"format"') or number == 1:
+                promised += _promised(line)
+                continue
+            try:
+                entry = Entry.from_json(line)
+            except ValueError as error:
+                refused += 1
+                faults.append(f"{file}:{number}: {error}")
+                continue
+            there = cache.get(entry.key)
+            if there is None or (there.unusable and not entry.unusable):
+                meta = {**entry.meta, IMPORTED: entry.meta.get(IMPORTED, file.name)}
+                cache.put(entry.key, replace(entry, meta=meta))
+                added += 1
+            else:
+                known += 1
+    except (OSError, EOFError, ValueError) as error:  # gzip says EOFError of a file that was cut off
+        faults.append(f"{file}: expected an export of `medgen-bench cache export`, got: {error}")
+    else:
+        if added + known + refused != promised:
+            faults.append(
+                f"{file}: expected {promised:,} entries, got {added + known + refused:,}; fetch the file again"
+            )
+    return added, known, refused
+
+
+def _promised(line: bytes) -> int:
+    try:
+        head = json.loads(line)
+        told = (head["format"], head["version"], int(head["entries"]))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ValueError(f"no header line ({line[:60]!r})") from error
+    if told[:2] != (FORMAT, VERSION):
+        raise ValueError(f"format {told[0]!r}, version {told[1]!r}; this version reads {FORMAT!r}, version {VERSION}")
+    return told[2]
+
+
+def _unpacked(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+    with gzip.open(file, "rb") if packed else file.open("rb") as source:
+        yield from source
+
+
+@contextmanager
+def _packed(raw: BinaryIO, file: Path) -> Iterator[BinaryIO]:
+    """What writes to `raw`, gzipped by the file's name; the same content gives the same bytes."""
+    if file.suffix != ".gz":
+        yield raw
+        return
+    with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as out:
+        yield out  # type: ignore[misc]
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except CacheError as error:
+        raise Failure(str(error)) from error
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[ReplyCache]:
+    with _errors(), ReplyCache(folder, "imported") as cache:
+        yield cache
+
+
+def _known_model(cache: ReplyCache, model: str | None) -> None:
+    if model is None:
+        return
+    models = sorted({entry.model for entry in cache})
+    if model not in models:
+        raise UsageError(f"--model: expected one of {', '.join(models) or 'none: the cache is empty'}; got {model!r}")
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d")
+
+
+def _count(count: int, one: str, several: str) -> str:
+    return f"{count:,} {one if count == 1 else several}"
