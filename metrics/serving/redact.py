@@ -2,7 +2,9 @@
 
 import base64
 import json
+import logging
 import re
+import weakref
 from collections.abc import Iterable
 from urllib.parse import parse_qsl
 from urllib.parse import quote
@@ -31,6 +33,7 @@ _PATTERNS = (
     # the shapes of well-known providers' keys, also where a server has starred their middle
     (re.compile(r"\b(?:sk|pk|rk|hf|gsk|xai|r8)[-_][\w*-]{6,}|\bAIza[\w*-]{8,}"), MARK),
 )
+_LOGGERS = ("httpx", "httpx2", "openai._base_client")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
@@ -76,3 +79,28 @@ def secrets_of(url: str) -> tuple[str, ...]:
     found = [password, f"{name}:{password}"] if password else [name]
     found += [value for field, value in parse_qsl(parts.query) if "version" not in field]
     return tuple(secret for secret in found if secret)
+
+
+class _LogFilter(logging.Filter):
+    """Masks the secrets of all redactors that are in use."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.redactors: weakref.WeakSet[Redactor] = weakref.WeakSet()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        for redact in self.redactors:
+            message = redact(message, 10_000)
+        record.msg, record.args = message, ()
+        return True
+
+
+_FILTER = _LogFilter()
+
+
+def guard_logs(redact: Redactor) -> None:
+    """Mask a run's secrets in the logs of the HTTP libraries, which name whole URLs at level INFO."""
+    _FILTER.redactors.add(redact)
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_FILTER)

@@ -1,0 +1,305 @@
+"""Asking a judge: one behind OpenAI-compatible servers, and how one verdict is got from any."""
+
+import json
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from ..serving.addresses import key_from
+from ..serving.budget import Budget
+from ..serving.chat import ChatClient
+from ..serving.completion import Completion
+from ..serving.faults import REJECTED
+from ..serving.faults import CallFailed
+from ..serving.faults import RunStopped
+from ..serving.usage import Usage
+from .backend import MODES
+from .backend import TRANSPORT
+from .backend import Backend
+from .backend import Outcome
+from .backend import Reply
+from .prompt import JudgeSample
+from .prompt import Prompt
+from .prompt import repair
+from .rubric import Rubric
+from .verdict import Unusable
+from .verdict import Verdict
+from .verdict import read_verdict
+
+__all__ = ["MODES", "TRANSPORT", "Backend", "OpenAIBackend", "Outcome", "Reply", "judge_once"]
+
+KEY_VARIABLE = "MEDGEN_JUDGE_API_KEY"
+# Room for a model that thinks before it answers.
+_PROBE_TOKENS = 256
+_PROBE_SCHEMA = {
+    "type": "object",
+    "properties": {"colour": {"type": "string"}},
+    "required": ["colour"],
+    "additionalProperties": False,
+}
+# Without a schema that is enforced nobody would answer these so; OpenAI takes json_object only with the word JSON.
+_PROBES = {
+    "json_schema": "What colour is the sky? Answer with one word.",
+    "json_object": "What colour is the sky? Answer in JSON.",
+    "text": "What colour is the sky? Answer with one word.",
+}
+
+
+class OpenAIBackend:
+    """A judge behind one or several OpenAI-compatible servers.
+
+    The first request is preceded by tiny ones that find out how the servers can be asked for a form: by JSON schema,
+    else for any JSON object, else by the prompt alone.
+
+    Args:
+        model: as the servers know it.
+        endpoints: their base URLs (`http://host:8000/v1`).
+        api_key: default `$MEDGEN_JUDGE_API_KEY`; servers without authentication need none.
+        limit: requests under way at most, over all endpoints.
+        attempts: how often a request is sent at most.
+        deadline: seconds for a request with all its retries; None for no end.
+        timeout: seconds that one attempt may be silent.
+        budget: what may be spent.
+        known_mode: one of `MODES`, which then isn't asked for.
+        pool: further arguments of `serving.pool.Pool`.
+
+    Raises:
+        ValueError: endpoints that are no URLs, a key that can't be sent, an unknown mode, a budget of cost without this
+            model's price.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        endpoints: Sequence[str],
+        api_key: str | None = None,
+        *,
+        limit: int = 16,
+        attempts: int = 6,
+        deadline: float | None = 600.0,
+        timeout: float = 180.0,
+        budget: Budget | None = None,
+        known_mode: str | None = None,
+        pool: Mapping[str, Any] | None = None,
+    ) -> None:
+        if known_mode not in (None, *MODES):
+            raise ValueError(f"reply format: expected one of {', '.join(MODES)}, got {known_mode!r}")
+        self.name = model
+        self.mode = known_mode
+        self.chat = ChatClient(
+            model,
+            endpoints,
+            key=key_from(api_key, KEY_VARIABLE),
+            limit=limit,
+            attempts=attempts,
+            deadline=deadline,
+            timeout=timeout,
+            budget=budget,
+            pool=pool,
+        )
+        self._models: set[str] = set()
+        self._fingerprints: set[str] = set()
+        self._probing: anyio.Lock | None = None
+        self._failed: RunStopped | None = None
+
+    def __repr__(self) -> str:
+        return f"OpenAIBackend({self.name!r}, {self.chat.names!r}, mode={self.mode!r})"
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What the servers say of themselves.
+
+        Returns:
+            `model` and `fingerprint` as they say in replies (several joined by `+`; None if never), `mode`,
+            `endpoints` without credentials, `changes`: parameters that they refused -> what is sent instead.
+        """
+        return {
+            "model": "+".join(sorted(self._models)) or None,
+            "fingerprint": "+".join(sorted(self._fingerprints)) or None,
+            "mode": self.mode,
+            "endpoints": self.chat.names,
+            "changes": dict(self.chat.changes),
+        }
+
+    async def ask(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        schema: Mapping[str, Any],
+        *,
+        temperature: float,
+        seed: int | None,
+        max_tokens: int,
+    ) -> Reply:
+        """One reply; see `Backend.ask`."""
+        mode = self.mode or await self.probe()
+        completion = await self._complete(mode, messages, schema, temperature, seed, max_tokens)
+        return Reply(
+            text=completion.text,
+            finish_reason=completion.finish_reason,
+            usage=self.chat.budget.price(completion.usage, self.name),
+            model=completion.model,
+            fingerprint=completion.fingerprint,
+            mode=mode,
+            endpoint=completion.endpoint,
+        )
+
+    async def probe(self) -> str:
+        """Find out once how the servers can be asked for a form.
+
+        Returns:
+            The mode, which `mode` then holds too.
+
+        Raises:
+            RunStopped: they answer not even a tiny request.
+        """
+        self._probing = self._probing or anyio.Lock()
+        failed_before = self._failed
+        async with self._probing:
+            if self.mode is None:
+                if self._failed is not failed_before and self._failed is not None:
+                    # it failed for those who were first: asking again would fail as long for each who waited
+                    raise RunStopped(self._failed.kind, self._failed.message)
+                try:
+                    self.mode = await self._best_mode()
+                except RunStopped as error:
+                    self._failed = error
+                    raise
+        return self.mode
+
+    async def _best_mode(self) -> str:
+        for mode in MODES:
+            try:
+                # One reply may be spoilt by accident; two that ignore the form say that it isn't enforced.
+                if await self._obeys(mode) or await self._obeys(mode):
+                    return mode
+                continue
+            except CallFailed as error:
+                failed = error
+            # A server that can't do a form says so, or breaks down over it.
+            if failed.kind not in (REJECTED, "server") or mode == MODES[-1]:
+                break
+        raise RunStopped(failed.kind, f"a tiny request to judge {self.name} failed: {failed.message}")
+
+    async def _obeys(self, mode: str) -> bool:
+        messages = [{"role": "user", "content": _PROBES[mode]}]
+        completion = await self._complete(mode, messages, _PROBE_SCHEMA, 0.0, 0, _PROBE_TOKENS)
+        if mode == "text":
+            return True
+        if completion.finish_reason == "length":
+            # it was taken, and the model didn't come to its answer
+            return True
+        try:
+            value = json.loads(completion.text)
+        except ValueError:
+            return False
+        return isinstance(value, dict) and (mode == "json_object" or list(value) == ["colour"])
+
+    async def _complete(
+        self,
+        mode: str,
+        messages: Sequence[Mapping[str, Any]],
+        schema: Mapping[str, Any],
+        temperature: float,
+        seed: int | None,
+        max_tokens: int,
+    ) -> Completion:
+        forms: dict[str, Any] = {
+            "json_schema": {
+                "type": "json_schema",
+                "json_schema": {"name": "verdict", "strict": True, "schema": schema},
+            },
+            "json_object": {"type": "json_object"},
+            "text": None,
+        }
+        completion = await self.chat.complete(
+            messages, max_tokens=max_tokens, temperature=temperature, seed=seed, response_format=forms[mode]
+        )
+        if completion.model:
+            self._models.add(completion.model)
+        if completion.fingerprint:
+            self._fingerprints.add(completion.fingerprint)
+        return completion
+
+    async def aclose(self) -> None:
+        """End the connections; the next request opens others."""
+        self._probing = None
+        await self.chat.aclose()
+
+
+def _messages(prompt: Prompt) -> list[dict[str, Any]]:
+    return prompt.messages
+
+
+async def judge_once(
+    backend: Backend,
+    prompt: Prompt,
+    rubric: Rubric,
+    sample: JudgeSample,
+    view: str,
+    *,
+    temperature: float,
+    seed: int | None,
+    max_tokens: int,
+    repairs: int = 2,
+) -> Outcome:
+    """Get one verdict.
+
+    A reply that breaks off at the limit is asked for once more with twice the limit; one that can't be used otherwise,
+    with a request that quotes it and says what is wrong.
+
+    Args:
+        backend: the judge.
+        prompt: of this sample and view.
+        rubric: what is asked.
+        sample: the record.
+        view: what is shown.
+        temperature: of sampling.
+        seed: of sampling; None sends none.
+        max_tokens: limit of the reply.
+        repairs: repair requests at most.
+
+    Raises:
+        RunStopped: no further request can be made (`BudgetExhausted` is one).
+        failures.Unscored: an image of the prompt can't be shown.
+    """
+    schema = rubric.schema(sample.config, sample.task, view)
+    replies: list[Reply] = []
+    asked, limit, left = prompt, max_tokens, repairs
+    unusable: Unusable | None = None
+
+    def outcome(verdict: Verdict | None, kind: str | None, message: str) -> Outcome:
+        return Outcome(verdict, kind, message, tuple(replies), sum((reply.usage for reply in replies), Usage()))
+
+    while True:
+        # drawing and encoding pictures takes a tenth of a second each
+        messages = await anyio.to_thread.run_sync(_messages, asked)
+        try:
+            reply = await backend.ask(messages, schema, temperature=temperature, seed=seed, max_tokens=limit)
+        except CallFailed as failed:
+            if unusable is not None and failed.kind == REJECTED:
+                # The longer request is too long for this judge: what was wrong with its reply is the reason.
+                return outcome(None, unusable.kind, f"{unusable}; asked again: {failed}")
+            return outcome(None, REJECTED if failed.kind == REJECTED else TRANSPORT, str(failed))
+        replies.append(reply)
+        try:
+            verdict = read_verdict(
+                reply.text,
+                rubric,
+                sample.config,
+                sample.task,
+                view,
+                finish_reason="content_filter" if reply.finish_reason == "refusal" else reply.finish_reason,
+                response=sample.response,
+            )
+            return outcome(verdict, None, "")
+        except Unusable as error:
+            unusable = error
+        if unusable.kind == "truncated" and limit == max_tokens:
+            limit = 2 * max_tokens
+        elif left:
+            left -= 1
+            asked = repair(prompt, reply.text, str(unusable))
+        else:
+            return outcome(None, unusable.kind, str(unusable))
