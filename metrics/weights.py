@@ -14,7 +14,15 @@ TIMEOUT = 5.0  # seconds, to find out that a server can't be reached
 
 
 class WeightsUnavailable(Exception):
-    """Weights that are not here and can't be had; the message says what to get and where to put it."""
+    """Weights that are not here and can't be had; the message says what to get and where to put it.
+
+    Attributes:
+        problem: the message without its remedy.
+    """
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(f"{problem}; {remedy}" if remedy else problem)
+        self.problem = problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,7 @@ class Weights:
         find: the local file or folder, or None. Never touches the network.
         fetch: download (resumable where the client is) and return the local path.
         url: what is probed before a download.
+        by_hand: how they come onto a machine without a network: what to get, and where to put it. No network.
     """
 
     name: str
@@ -41,6 +50,7 @@ class Weights:
     find: Callable[[], Path | None]
     fetch: Callable[[], Path]
     url: Callable[[], str]
+    by_hand: Callable[[], str]
 
 
 def is_offline() -> bool:
@@ -121,6 +131,19 @@ def _snapshot(repo: str, revision: str | None, files: list[str]) -> Path | None:
         return None
 
 
+def _hub_by_hand(repo: str, revision: str | None, files: list[str]) -> str:
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    folder = repo_folder_name(repo_id=repo, repo_type="model")
+    chosen = "".join(f" --include '{pattern}'" for pattern in files)
+    at = "" if revision is None else f" --revision {revision}"
+    return (
+        f"on a machine with a network run `hf download {repo}{at}{chosen}`, and copy the folder {folder} of its cache "
+        f"(~/.cache/huggingface/hub) to {Path(constants.HF_HUB_CACHE) / folder} here"
+    )
+
+
 def _fetch_encoder(repo: str) -> Path:
     from huggingface_hub import snapshot_download
 
@@ -144,6 +167,10 @@ def _lpips(net: str, megabytes: int) -> Weights:
         find=lambda: _find_backbone(net),
         fetch=lambda: _fetch_backbone(net),
         url=lambda: _backbone_url(net),
+        by_hand=lambda: (
+            f"get {_backbone_url(net)} ({megabytes} MB) on a machine with a network and put it here as "
+            f"{_backbone_path(net)}"
+        ),
     )
 
 
@@ -159,6 +186,7 @@ def hub_encoder(repo: str) -> Weights:
         find=lambda: _find_encoder(repo),
         fetch=lambda: _fetch_encoder(repo),
         url=_hub_url,
+        by_hand=lambda: _hub_by_hand(repo, None, _ENCODER_FILES),
     )
 
 
@@ -198,6 +226,7 @@ def hub_model(repo: str, revision: str | None, *, tier: str, metric: str, files:
         find=find,
         fetch=fetch,
         url=_hub_url,
+        by_hand=lambda: _hub_by_hand(repo, revision, files),
     )
 
 
@@ -217,6 +246,7 @@ REGISTRY: dict[str, Weights] = {
             find=lambda: _find_encoder(PUBMEDBERT),
             fetch=lambda: _fetch_encoder(PUBMEDBERT),
             url=_hub_url,
+            by_hand=lambda: _hub_by_hand(PUBMEDBERT, None, _ENCODER_FILES),
         ),
     )
 }
@@ -241,14 +271,14 @@ def obtain(which: str | Weights, *, offline: bool | None = None) -> Path:
         size = f"{weights.megabytes} MB, {weights.origin}"
         remedy = f"`medgen-bench weights fetch {name}` gets them where there is a network ({size})"
     else:
-        remedy = f"download {name} where there is a network, or name a folder that holds it"
+        remedy = f"name a folder that holds them, or {weights.by_hand()}"
     if is_offline() if offline is None else offline:
-        raise WeightsUnavailable(f"weights {name} are not on this machine, and offline is set; {remedy}")
+        raise WeightsUnavailable(f"weights {name} are not on this machine, and offline is set", remedy)
     if not reachable(weights.url()):
         raise WeightsUnavailable(
-            f"weights {name} are not on this machine, and {weights.url()} can't be reached; {remedy}"
+            f"weights {name} are not on this machine, and {weights.url()} can't be reached", remedy
         )
     try:
         return weights.fetch()
     except Exception as error:  # any client's failure means the same to the caller
-        raise WeightsUnavailable(f"weights {name} could not be downloaded: {error}; {remedy}") from error
+        raise WeightsUnavailable(f"weights {name} could not be downloaded: {error}", remedy) from error

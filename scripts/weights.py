@@ -37,7 +37,8 @@ def fetch_weights(names: Sequence[str]) -> None:
         try:
             print(f"{name}: {weights.obtain(name, offline=False)}")
         except weights.WeightsUnavailable as error:  # noqa: PERF203 - the others are fetched all the same
-            problems.append(str(error))
+            # The exception's own remedy is the command that has just failed.
+            problems.append(f"{error.problem}; {_known(name).by_hand()}")
     if problems:
         raise Failure("\n".join(problems))
 
@@ -51,7 +52,10 @@ def weights_path(name: str) -> None:
     """
     path = _known(name).find()
     if path is None:
-        raise Failure(f"weights {name} are not on this machine; `medgen-bench weights fetch {name}` gets them")
+        raise Failure(
+            f"weights {name} are not on this machine; `medgen-bench weights fetch {name}` gets them. "
+            f"Without a network: {_known(name).by_hand()}"
+        )
     print(path)
 
 

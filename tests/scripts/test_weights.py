@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -53,8 +54,48 @@ def test_fetch_gets_what_can_be_had_and_names_the_rest(one_here: Path, capsys: p
     assert call("fetch", "pubmedbert", "lpips-squeeze") == 1
     said = capsys.readouterr()
     assert f"lpips-squeeze: {one_here}" in said.out
-    assert "weights pubmedbert could not be downloaded: no network" in said.err
+    assert "weights pubmedbert could not be downloaded: no network; on a machine with a network run" in said.err
+    # The command that has just failed is no remedy.
+    assert "weights fetch" not in said.err
     assert call("fetch", "lpips-squeeze") == 0
+
+
+def test_without_a_network_fetch_says_what_to_put_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(weights, "reachable", lambda url: False)
+    monkeypatch.setitem(weights.REGISTRY, "pubmedbert", replace(weights.REGISTRY["pubmedbert"], find=lambda: None))
+    assert call("fetch") == 1
+    alex, bert = capsys.readouterr().err.strip().splitlines()
+    checkpoint = tmp_path / "torch" / "hub" / "checkpoints" / "alexnet-owt-7be5be79.pth"
+    assert f"get https://download.pytorch.org/models/{checkpoint.name} (244 MB) on a machine with a network" in alex
+    assert alex.endswith(f"and put it here as {checkpoint}")
+    assert f"`hf download {weights.PUBMEDBERT} --include '*.json'" in bert
+    folder = "models--microsoft--BiomedNLP-PubMedBERT-base-uncased-abstract"
+    assert bert.endswith(f"to {tmp_path / 'hub' / folder} here")
+    assert call("path", "lpips-alex") == 1
+    assert f"put it here as {checkpoint}" in capsys.readouterr().err
+    # What it says is what is then found.
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.write_bytes(b"weights")
+    assert call("path", "lpips-alex") == 0
+
+
+def test_a_folder_of_another_machines_cache_is_found(tmp_path: Path) -> None:
+    with Hub() as hub:
+        hub.add("models", weights.PUBMEDBERT, "ab" * 20, {"config.json": b"{}", "pytorch_model.bin": b"weights"})
+        assert elsewhere(hub, tmp_path / "there", "fetch", "pubmedbert").returncode == 0
+        found = (tmp_path / "there").rglob("models--microsoft--*")
+        (folder,) = (path for path in found if path.parent.name != ".locks")
+        asked = elsewhere(hub, tmp_path / "here", "path", "pubmedbert")
+        told = asked.stderr.strip().removesuffix(" here").rpartition(" to ")[2]
+        assert told.startswith(str(tmp_path / "here"))
+        shutil.copytree(folder, told, symlinks=True)
+        hub.log.clear()
+        assert elsewhere(hub, tmp_path / "here", "path", "pubmedbert").returncode == 0
+        assert hub.log == []
 
 
 def test_an_unknown_name_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
