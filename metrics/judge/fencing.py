@@ -7,7 +7,6 @@ tokens of chat templates are taken apart, because a tokenizer would read them as
 import hashlib
 import json
 import re
-from collections.abc import Sequence
 
 from ..text_samples import sound
 
@@ -72,8 +71,3 @@ def block(name: str, text: str, fence: str, limit: int = MAX_CHARACTERS) -> str:
     if len(text) > limit:
         lines.append(f"(The {name} has {len(text)} characters; only its first {limit} are shown.)")
     return "\n".join(lines)
-
-
-def blocks(named: Sequence[tuple[str, str]], fence: str) -> str:
-    """Several blocks, an empty line between them."""
-    return "\n\n".join(block(name, text, fence) for name, text in named)

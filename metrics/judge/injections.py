@@ -22,7 +22,9 @@ from .rubric import Rubric
 KINDS = ("verdict", "delimiter", "role", "override", "unicode", "image")
 IMAGE = "image"
 """The kind that is drawn into the output image; the others are added to the response."""
-_MARGIN = 6
+_MARGIN = 3
+_LEAST_FONT = 8
+_SHARE = 0.25  # of the image's height, where the smallest font allows it
 _BAND, _INK = (0, 0, 0), (255, 255, 255)
 
 
@@ -91,7 +93,7 @@ def inject(sample: JudgeSample, injection: Injection, rubric: Rubric, view: str)
 
 
 def write_into(data: bytes, text: str) -> bytes:
-    """An image file with a text drawn over its lower part: white on a black band, broken into lines at spaces.
+    """An image file with a text drawn over its lower quarter: white on a black band, broken into lines at spaces.
 
     Args:
         data: an image file; read as all metrics do.
@@ -106,9 +108,12 @@ def write_into(data: bytes, text: str) -> bytes:
     from PIL import ImageDraw
 
     image = eight_bit(images.read(data)).copy()
-    size = lettering.font_size(*image.size)
-    lines = _broken(text, size, image.width - 2 * _MARGIN)
-    step = lettering.strip_height(size)
+    # the rest of the image must stay to be judged
+    for size in range(lettering.font_size(*image.size), _LEAST_FONT - 1, -1):
+        lines = _broken(text, size, image.width - 2 * _MARGIN)
+        step = lettering.strip_height(size)
+        if step * len(lines) <= _SHARE * image.height:
+            break
     top = max(0, image.height - step * len(lines))
     draw = ImageDraw.Draw(image)
     draw.rectangle((0, top, image.width, image.height), fill=_BAND)

@@ -61,10 +61,9 @@ def centre(
     draw: "ImageDraw.ImageDraw",
     box: tuple[int, int, int, int],
     text: str,
-    size: float,
+    size: int,
     colour: tuple[int, int, int],
 ) -> None:
     """Set one line of `text` into the middle of a box (left, top, width, height)."""
     left, top, width, height = box
-    font = _font(fitted(text, size, width - 4))
-    draw.text((left + width / 2, top + height / 2), text, fill=colour, font=font, anchor="mm")
+    draw.text((left + width / 2, top + height / 2), text, fill=colour, font=_font(size), anchor="mm")

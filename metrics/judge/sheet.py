@@ -54,9 +54,11 @@ def sheet(pictures: Sequence["Image.Image"], width: int, height: int) -> "Image.
     for index, picture in enumerate(pictures):
         left, top = index % across * cell_width, index // across * (cell_height + bar)
         draw.rectangle((left, top, left + cell_width - 1, top + bar - 1), fill=_BAR_COLOUR)
-        lettering.centre(draw, (left, top, cell_width, bar), f"Image {index + 1}", bar / lettering.LINE, _INK)
+        text = f"Image {index + 1}"
+        size = lettering.fitted(text, bar / lettering.LINE, cell_width - 4)
+        lettering.centre(draw, (left, top, cell_width, bar), text, size, _INK)
         scale = min(1.0, cell_width / picture.width, cell_height / picture.height)
-        size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
-        small = picture if size == picture.size else picture.resize(size, Image.Resampling.LANCZOS)
-        canvas.paste(small, (left + (cell_width - size[0]) // 2, top + bar + (cell_height - size[1]) // 2))
+        fitting = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
+        shown = picture if picture.size == fitting else picture.resize(fitting, Image.Resampling.LANCZOS)
+        canvas.paste(shown, (left + (cell_width - fitting[0]) // 2, top + bar + (cell_height - fitting[1]) // 2))
     return canvas

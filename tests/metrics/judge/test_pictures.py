@@ -248,7 +248,7 @@ def test_kept_values_are_bounded_by_bytes_and_the_oldest_go() -> None:
     assert kept.bytes == 0
 
 
-def test_a_failure_reaches_all_who_wait_and_is_not_kept() -> None:
+def test_a_failure_reaches_all_who_wait_and_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: Kept[bytes] = Kept(10, len)
     started, go_on = threading.Event(), threading.Event()
 
@@ -263,7 +263,12 @@ def test_a_failure_reaches_all_who_wait_and_is_not_kept() -> None:
         pending = kept._pending["a"]
         wait = pending.result
         # whoever comes to wait lets the first go on
-        pending.result = lambda: (go_on.set(), wait(20))[1]  # type: ignore[method-assign]
+
+        def waited(timeout: float | None = None) -> bytes:
+            go_on.set()
+            return wait(timeout)
+
+        monkeypatch.setattr(pending, "result", waited)
         second = pool.submit(kept.get, "a", lambda: pytest.fail("made twice at once"))
         for future in (first, second):
             with pytest.raises(Unscored):

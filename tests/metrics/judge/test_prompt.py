@@ -54,7 +54,8 @@ def said(prompt: Prompt) -> str:
 def held(prompt: Prompt) -> dict[str, str]:
     """The prompt's blocks: what a reader who trusts the fence alone takes out of it."""
     found: dict[str, str] = {}
-    name, lines = None, []
+    lines: list[str] = []
+    name = None
     for line in said(prompt).split("\n"):
         if name is None and line.startswith(f"<<<{prompt.fence} "):
             name, lines = line.removeprefix(f"<<<{prompt.fence} "), []
