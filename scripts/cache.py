@@ -9,6 +9,7 @@ import gzip
 import json
 import secrets
 import time
+import zlib
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from medgen_metrics.judge import cache_files
 from medgen_metrics.judge.cache import CacheError
 from medgen_metrics.judge.cache import Entry
 from medgen_metrics.judge.cache import ReplyCache
+from medgen_metrics.sources.jsonl import raw_lines
 
 from .atomic import replacing
 from .errors import Failure
@@ -208,7 +210,9 @@ def _import(cache: ReplyCache, file: Path, faults: list[str]) -> tuple[int, int,
                 added += 1
             else:
                 known += 1
-    except (OSError, EOFError, ValueError) as error:  # gzip says EOFError of a file that was cut off
+        if not number:
+            raise ValueError("an empty file")
+    except (OSError, EOFError, zlib.error, ValueError) as error:  # the second and third: a gzip file that was damaged
         faults.append(f"{file}: expected an export of `medgen-bench cache export`, got: {error}")
     else:
         if added + known + refused != promised:
@@ -233,7 +237,8 @@ def _unpacked(file: Path) -> Iterator[bytes]:
     with file.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
     with gzip.open(file, "rb") if packed else file.open("rb") as source:
-        yield from source
+        for line, _ in raw_lines(source):  # one of endless length is cut, and refused as no JSON
+            yield line
 
 
 @contextmanager
