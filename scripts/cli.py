@@ -14,6 +14,8 @@ from typing import NoReturn
 import typer
 
 from .cli_cache import cache_app
+from .cli_check import judge_check
+from .cli_judge import takes_judge
 from .cli_options import As
 from .cli_options import Bounds
 from .cli_options import By
@@ -30,6 +32,7 @@ from .cli_options import SubsetOption
 from .cli_options import TableFormat
 from .errors import Failure
 from .errors import UsageError
+from .scoring.judge_options import JudgeOptions
 
 app = typer.Typer(
     help="MedGEN-Bench: run systems that answer questions about medical images and produce them, score, and tabulate.",
@@ -89,6 +92,7 @@ _REPRODUCE = (
 @app.command(help=_SCORE)
 @app.command("plan", help=_PLAN)
 @app.command("reproduce", help=_REPRODUCE)
+@takes_judge
 def score(
     context: typer.Context,
     predictions: Annotated[
@@ -101,7 +105,7 @@ def score(
     ] = None,
     edition: EditionOption = Edition.paper,
     data_dir: DataOption = None,
-    tiers: Annotated[str, typer.Option(help="Which tiers, separated by commas: pixel, text.")] = "pixel,text",
+    tiers: Annotated[str, typer.Option(help="Which tiers, separated by commas: pixel, text, judge.")] = "pixel,text",
     out: OutOption = Path("out"),
     limit: LimitOption = None,
     seed: SeedOption = 0,
@@ -131,6 +135,11 @@ def score(
         list[Path] | None, typer.Option(help="A folder that prediction images may lie in; repeatable.")
     ] = None,
     offline: OfflineOption = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Score nothing; say what would be done, as `plan`.")
+    ] = False,
+    *,
+    judge: JudgeOptions,
 ) -> None:
     """`score`, `plan` and `reproduce` take the same options: what is scored, and with what."""
     from .score import ScoreOptions
@@ -154,14 +163,18 @@ def score(
         text_baseline=text_baseline,
         image_roots=tuple(image_root or ()),
         offline=offline,
+        judge=judge,
     )
-    if context.info_name == "plan":
+    if context.info_name == "plan" or dry_run:
         from .plan import plan as verb
     elif context.info_name == "reproduce":
         from .reproduce import reproduce as verb
     else:
         from .score import score as verb
     verb(predictions, options, config=config.value if config else None, system=system)
+
+
+app.command("judge-check")(judge_check)
 
 
 @app.command()

@@ -6,14 +6,19 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from medgen_metrics.serving.usage import Usage
+
 from . import score as scoring_verb
 from .score import ScoreOptions
 from .scoring import journal
 from .scoring import tiers
 from .scoring.jobs import jobs
+from .scoring.judging import JudgeWork
+from .scoring.judging import judge_sample
 from .scoring.task import Task
 from .scoring.task import read_tasks
 
+JUDGED = 32  # records whose prompts are made to estimate what a judge would be sent
 PROBE = 8  # records; after as many that are not timed, in which models load and caches fill
 
 
@@ -42,11 +47,12 @@ def plan(
     todo = jobs(paths, config, system, offline=options.offline)
     selection = (options.limit, options.seed)
     tasks = read_tasks(todo, options.edition, options.data_dir, *selection, options.image_roots, options.subset)
-    built = scoring_verb.build_tiers(tasks, names, replace(options, offline=True), options.device)
+    built = scoring_verb.build_tiers(tasks, names, replace(options, offline=True), options.device, dry_run=True)
     table = Table("system", "config", "tier", box=None, pad_edge=False)
     for heading in ("records", "done", "to score", "time"):
         table.add_column(heading, justify="right")
     total = 0.0
+    asked = Usage()
     seconds: dict[str, float] = {}
     for task in tasks:
         for notice in task.notices:
@@ -55,6 +61,11 @@ def plan(
         for name in (name for name in built if name in tiers.CONFIG_TIERS[task.job.config]):
             positions = task.selection.positions
             left = [place for place in positions if task.key(name, built[name].scorer, place) not in done]
+            if isinstance(tier := built[name], JudgeWork):
+                counts = (str(len(positions)), str(len(positions) - len(left)), str(len(left)))
+                table.add_row(escape(task.job.system), task.job.config, name, *counts, "")
+                asked = asked + _requests(task, tier, left)
+                continue
             if left and name not in seconds:
                 seconds[name] = _seconds_a_record(task, built[name], left)
             needed = len(left) * seconds.get(name, 0.0)
@@ -64,11 +75,28 @@ def plan(
     Console().print(table)
     processes = options.processes or 1
     print(f"\nAbout {_duration(total / processes)} on {processes} process{'es' * (processes > 1)}, start-up apart.")
+    if "judge" in built:
+        cost = "" if asked.cost is None else f", ${asked.cost:,.2f} at most"
+        print(
+            f"judge: about {asked.requests:,} requests with {asked.images:,} images, {asked.bytes / 1e6:,.1f} MB, "
+            f"{asked.prompt_tokens:,} prompt tokens and at most {asked.completion_tokens:,} completion tokens{cost} "
+            f"(estimated from up to {JUDGED} records a config; replies that the cache holds are not asked for)"
+        )
     outlook = "would be left unscored" if options.offline else "would be downloaded first, or left unscored"
     for name, tier in built.items():
         for metric in tier.scorer.unavailable:
             print(f"{name}: the weights of {metric} are not here and {outlook} (`medgen-bench weights list`)")
     return []
+
+
+def _requests(task: Task, tier: JudgeWork, positions: Sequence[int]) -> Usage:
+    """What judging records would take, from records spread over them."""
+    step = max(1, len(positions) // JUDGED)
+    probed = positions[::step][:JUDGED]
+    found = tier.scorer.estimate([judge_sample(*task.sample(position)) for position in probed])
+    share = len(positions) / max(1, len(probed))
+    counts = {name: round(value * share) for name, value in found.as_dict().items() if name != "cost"}
+    return Usage(**counts, cost=None if found.cost is None else found.cost * share)
 
 
 def _seconds_a_record(task: Task, tier: tiers.Tier, positions: Sequence[int]) -> float:

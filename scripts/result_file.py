@@ -68,6 +68,7 @@ class Tier(Strict):
         unavailable: metric -> why its weights could not be had.
         metrics: metric -> figures over all selected records.
         flags: things counted beside the scores.
+        warnings: what a reader of the figures should be told.
     """
 
     signature: str
@@ -76,6 +77,7 @@ class Tier(Strict):
     unavailable: dict[str, str]
     metrics: dict[str, Figures]
     flags: dict[str, NonNegativeInt]
+    warnings: list[str] = Field(default_factory=list)
 
 
 class Subset(Strict):

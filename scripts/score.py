@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,19 +16,18 @@ from medgen_metrics.failures import REASONS
 from medgen_metrics.rows import Row
 from medgen_metrics.signature import digest
 
-from . import predictions_hub
 from .errors import Failure
 from .errors import UsageError
 from .lock import hold
-from .progress import progress
 from .result_file import Predictions as PredictionsResult
 from .scoring import journal
 from .scoring import launch
 from .scoring import results
 from .scoring import tiers
+from .scoring.drive import score_tier
+from .scoring.jobs import given
 from .scoring.jobs import jobs
-from .scoring.plan import plan
-from .scoring.plan import share
+from .scoring.judge_options import JudgeOptions
 from .scoring.task import Task
 from .scoring.task import read_tasks
 
@@ -61,6 +61,7 @@ class ScoreOptions:
     text_baseline: Path | None = None
     image_roots: tuple[Path, ...] = ()
     offline: bool = False
+    judge: JudgeOptions = field(default_factory=JudgeOptions)
 
 
 def score(
@@ -82,8 +83,6 @@ def score(
         Failure: the scores can't be written.
     """
     names = tiers.chosen(options.tiers)
-    # Predictions on the Hub: one commit for all that follows, on all processes.
-    paths = [predictions_hub.pin(path, options.offline) for path in paths]
     todo = jobs(paths, config, system, offline=options.offline)
     spawn = (options.processes or 1) > 1 and not launch.is_worker()
     # Several processes: input is checked here first, so that a fault is told once and not by every process.
@@ -106,7 +105,7 @@ def score(
             _release(locks)
             build_tiers(tasks, names, options, options.device)  # options that a tier refuses are told once, too
             _fetch_weights(names, options)
-            launch.relaunch(options.processes or 1, _arguments(paths, options, config, system))
+            launch.relaunch(options.processes or 1, _arguments(given(todo), options, config, system))
         return _score(tasks, names, options, here)
     finally:
         _release(locks)
@@ -130,7 +129,7 @@ def _release(locks: Sequence["BaseFileLock"]) -> None:
 
 
 def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, here: launch.Ranks) -> list[Path]:
-    built = build_tiers(tasks, names, options, here.device)
+    built = build_tiers(tasks, names, options, here.device, here.size)
     for name, tier in built.items():
         for metric, why in tier.scorer.unavailable.items():
             if here.is_main:
@@ -138,7 +137,7 @@ def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, h
     for task in tasks:
         for name, tier in built.items():
             if name in tiers.CONFIG_TIERS[task.job.config]:
-                _score_tier(task, name, tier, options, here)
+                score_tier(task, name, tier, options.out, here)
     here.wait()
     if not here.is_main:
         return []
@@ -146,7 +145,12 @@ def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, h
 
 
 def build_tiers(
-    tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, device: str | None
+    tasks: Sequence[Task],
+    names: Sequence[str],
+    options: ScoreOptions,
+    device: str | None,
+    processes: int = 1,
+    dry_run: bool = False,
 ) -> dict[str, tiers.Tier]:
     """The tiers named that any task has use for; each is made once and serves them all."""
     chosen = tiers.TierOptions(
@@ -158,45 +162,13 @@ def build_tiers(
         text_model=options.text_model,
         text_layers=options.text_layers,
         text_baseline=options.text_baseline,
+        judge=options.judge,
+        out=options.out,
+        processes=processes,
+        dry_run=dry_run,
     )
     used = {name for task in tasks for name in tiers.CONFIG_TIERS[task.job.config]}
     return {name: tiers.build(name, chosen) for name in names if name in used}
-
-
-def _score_tier(task: Task, name: str, tier: tiers.Tier, options: ScoreOptions, here: launch.Ranks) -> None:
-    """Score this process's share of the planned batches, and journal each batch as it is done."""
-    folder = options.out / "scores" / task.job.system
-    done = journal.read(folder, task.job.config, notice=_say if here.is_main else _ignore)
-    positions = task.selection.positions
-    batches = plan([tier.cost(*task.texts(position)) for position in positions], tier.batch)
-    mine = share(batches, here.rank, here.size)
-    label = f"{task.job.system} {task.job.config} {name}"
-    with (
-        progress(label, sum(map(len, mine)), show=here.is_main) as advance,
-        journal.Writer(folder, task.job.config, here.rank) as writer,
-    ):
-        for batch in mine:
-            keys = {position: task.key(name, tier.scorer, position) for position in (positions[i] for i in batch)}
-            missing = {position for position, key in keys.items() if key not in done}
-            if missing:
-                # The whole batch, though part of it may be done: batch shape can move a score's last bits.
-                rows = tier.score([task.sample(position) for position in keys])
-                writer.append(
-                    [
-                        journal.Line(
-                            id=task.records.ids[position],
-                            key=keys[position],
-                            tier=name,
-                            row=row,
-                            signature=tier.scorer.signature,
-                        )
-                        for position, row in zip(keys, rows, strict=True)
-                        if position in missing
-                    ]
-                )
-            advance(len(batch))
-            if here.is_orphan():
-                raise Failure("the launcher of this process is gone; what is scored is kept")
 
 
 def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: ScoreOptions) -> list[Path]:
@@ -218,7 +190,7 @@ def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: 
             _say(f"{task.job.place}: none of the chosen tiers applies to config {task.job.config}; nothing is scored")
             continue
         content = [
-            [task.content(name, position)[0] for name in tiers.CONFIG_TIERS[task.job.config]]
+            [task.content(name, position)[0] for name in tiers.CONTENT_TIERS[task.job.config]]
             for position in task.selection.positions
         ]
         predictions = PredictionsResult.model_validate(
@@ -233,7 +205,7 @@ def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: 
             }
         )
         by_system.setdefault(task.job.system, {})[task.job.config] = results.config_result(
-            task.records, task.selection, predictions, rows
+            task.job.system, task.records, task.selection, predictions, rows
         )
     written = []
     for system, configs in by_system.items():
@@ -272,11 +244,12 @@ def _fetch_weights(names: Sequence[str], options: ScoreOptions) -> None:
             os.environ["MEDGEN_OFFLINE"] = "1"
 
 
-def _arguments(paths: Sequence[str | Path], options: ScoreOptions, config: str | None, system: str | None) -> list[str]:
+def _arguments(paths: Sequence[str], options: ScoreOptions, config: str | None, system: str | None) -> list[str]:
     """The command line that means these options."""
     arguments: list[str] = []
     named = {name: getattr(options, name) for name in options.__dataclass_fields__}
     named |= {
+        **named.pop("judge").arguments(),
         "config": config,
         "system": system,
         "tiers": ",".join(options.tiers),
@@ -291,7 +264,7 @@ def _arguments(paths: Sequence[str | Path], options: ScoreOptions, config: str |
         elif value is not None:
             arguments += [flag, str(value)]
     # Behind the marker a name may begin with a dash.
-    return [*arguments, "--", *map(str, paths)]
+    return [*arguments, "--", *paths]
 
 
 def _say(message: str) -> None:

@@ -112,7 +112,9 @@ def read(folder: Path, config: str, *, notice: Callable[[str], None]) -> dict[st
     for path in sorted(folder.glob(f"{config}.*.jsonl")):
         try:
             for line in _lines(path, notice):
-                lines[line.key] = line
+                # A judge that failed may have been asked again: the verdict counts, in whichever file it stands.
+                if line.key not in lines or len(line.row.reasons) < len(lines[line.key].row.reasons):
+                    lines[line.key] = line
         except OSError as error:  # noqa: PERF203 - once a file
             raise Failure(f"{path}: expected a file of scores, got: {error.strerror}; move it away") from error
     return lines

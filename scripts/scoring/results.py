@@ -31,6 +31,7 @@ from ..result_file import Tier as TierResult
 from ..result_file import load
 from ..result_rows import Rows
 from ..subset import Subset as Selection
+from .judging import JudgeWork
 from .tiers import Tier
 
 _NOTES = {
@@ -57,6 +58,7 @@ _PACKAGES = (
 
 
 def config_result(
+    system: str,
     records: Records,
     selection: Selection,
     predictions: Predictions,
@@ -65,6 +67,7 @@ def config_result(
     """One config's figures and rows.
 
     Args:
+        system: whose predictions they are.
         records: all records of the edition's config.
         selection: those that were scored; each tier's rows are in its order.
         predictions: what was scored.
@@ -81,14 +84,14 @@ def config_result(
         predictions=predictions,
         tiers={
             # The sample is too small and too chosen to say anything of a population.
-            name: _tier_result(tier, rows, None if records.edition == "sample" else columns["group"])
+            name: _tier_result(system, tier, rows, None if records.edition == "sample" else columns["group"])
             for name, (tier, rows) in tiers.items()
         },
         rows=Rows.of(columns, {name: rows for name, (_, rows) in tiers.items()}),
     )
 
 
-def _tier_result(tier: Tier, rows: Sequence[Row], groups: Sequence[str] | None) -> TierResult:
+def _tier_result(system: str, tier: Tier, rows: Sequence[Row], groups: Sequence[str] | None) -> TierResult:
     scorer = tier.scorer
     summary = summarise(rows, scorer.specs)
     return TierResult(
@@ -107,6 +110,7 @@ def _tier_result(tier: Tier, rows: Sequence[Row], groups: Sequence[str] | None) 
             for spec in scorer.specs
         },
         flags=summary["flags"],
+        warnings=tier.warnings(rows, system) if isinstance(tier, JudgeWork) else [],
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 from typing import Protocol
@@ -18,6 +19,10 @@ from ..errors import UsageError
 from ..image_source import as_input
 from ..predictions import Prediction
 from ..records import Record
+from . import judge_options
+from .judge_options import JudgeOptions
+from .judging import JudgeWork
+from .judging import judge_digests
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +44,10 @@ class TierOptions:
     text_model: str | None = None
     text_layers: int | None = None
     text_baseline: Path | None = None
+    judge: JudgeOptions = field(default_factory=JudgeOptions)
+    out: Path = Path("out")
+    processes: int = 1
+    dry_run: bool = False
 
 
 class Scorer(Protocol):
@@ -220,9 +229,25 @@ class TextWork:
         return _name_failures(rows, [_text_reason(prediction) for _, prediction in samples])
 
 
-DIGESTS = {"pixel": image_digests, "text": text_digests}
-TIERS: dict[str, Callable[[TierOptions], Tier]] = {"pixel": PixelWork, "text": TextWork}
-CONFIG_TIERS = {"vqa": ("text",), "edit": ("pixel",), "gen": ("pixel", "text")}
+def _judge(options: TierOptions) -> JudgeWork:
+    return JudgeWork(
+        judge_options.build(
+            options.judge,
+            protocol=options.protocol,
+            out=options.out,
+            device=options.device,
+            offline=options.offline,
+            processes=options.processes,
+            dry_run=options.dry_run,
+        )
+    )
+
+
+DIGESTS = {"pixel": image_digests, "text": text_digests, "judge": judge_digests}
+TIERS: dict[str, Callable[[TierOptions], Tier]] = {"pixel": PixelWork, "text": TextWork, "judge": _judge}
+CONTENT_TIERS = {"vqa": ("text",), "edit": ("pixel",), "gen": ("pixel", "text")}
+"""Config -> the tiers whose candidates are all that its predictions hold."""
+CONFIG_TIERS = {config: (*names, "judge") for config, names in CONTENT_TIERS.items()}
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:

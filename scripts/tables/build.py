@@ -12,6 +12,7 @@ from ..result_file import CONFIGS
 from ..result_file import ResultFile
 from ..result_file import shorten
 from . import columns
+from . import judged
 from .anchors import Anchors
 from .cells import lines as system_lines
 from .columns import Column
@@ -128,7 +129,8 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
             Column(
                 metric=metric,
                 tier=tier,
-                head=columns.head(metric, columns.unit(first.views[tier].metrics[columns.metric_of(metric)])),
+                head=columns.head(metric, columns.unit(first.views[tier].metrics[columns.metric_of(metric)]))
+                + judged.heading(first.result.tiers[tier], tier),
                 unit=columns.unit(spec),
                 higher_is_better=spec.higher_is_better,
                 # The paper leaves unparsable answers out, so that each system has a denominator of its own.

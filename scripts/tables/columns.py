@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from medgen_metrics import locality
+from medgen_metrics.judge.rubric import VERSIONS
+from medgen_metrics.judge.rubric import VIEWS
+from medgen_metrics.judge.rubric import rubric
+from medgen_metrics.judge.specs import dimension
 from medgen_metrics.rows import MetricSpec
 from medgen_metrics.weights import REGISTRY
 
@@ -23,6 +27,10 @@ HEADS = {
     "bertscore": "PBScore",
     "bertscore_rescaled": "PBScore (rescaled)",
     "em": "EM",
+    "holistic_with_reference": "w. GT*",
+    "holistic_without_reference": "w.o. GT*",
+    "dimensions_with_reference": "w. GT* dims",
+    "dimensions_without_reference": "w.o. GT* dims",
     # Of mixed units, so that each says its own.
     "changed_share": "Changed (%)",
     "changed_mae": "Error in (grey)",
@@ -30,13 +38,25 @@ HEADS = {
     "kept_mae": "Error out (grey)",
     "psnr_gain": "PSNR gain (dB)",
 }
-# Diagnostics of the pixel tier (`medgen_metrics.locality`): shown on request, never ranked.
-DIAGNOSTICS = tuple(spec.name for spec in locality.SPECS)
+# Diagnostics of the pixel tier (`medgen_metrics.locality`), and the judge's single dimensions: shown on request, never
+# ranked.
+LOCALITY = tuple(spec.name for spec in locality.SPECS)
+DIMENSIONS = tuple(
+    dimension(name, view)
+    for view in VIEWS
+    for name in dict.fromkeys(name for version in VERSIONS for name in rubric(version).names)
+)
+DIAGNOSTICS = (*LOCALITY, *DIMENSIONS)
+HEADS |= {
+    dimension(name, view): f"{name.replace('_', ' ')} {mark}"
+    for view, mark in zip(VIEWS, ("w.", "w.o."), strict=True)
+    for name in dict.fromkeys(name for version in VERSIONS for name in rubric(version).names)
+}
 # PBScore is BERTScore on PubMedBERT alone; on another encoder it goes by the general name.
 VARIANT_HEADS = {"bertscore": "BERTScore", "bertscore_rescaled": "BERTScore (rescaled)"}
 UNITS = {"psnr": "dB", "psnr_gain": "dB", "changed_mae": "grey levels", "kept_mae": "grey levels"}
 # Tier -> module whose `specs(**options)` gives the tier's metric specs.
-MODULES = {"pixel": "medgen_metrics.pixel", "text": "medgen_metrics.text"}
+MODULES = {"pixel": "medgen_metrics.pixel", "text": "medgen_metrics.text", "judge": "medgen_metrics.judge.specs"}
 
 
 @dataclass(frozen=True, slots=True)

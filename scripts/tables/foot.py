@@ -10,6 +10,7 @@ from dataclasses import replace
 from ..result_file import Tier
 from ..result_file import shorten
 from . import columns
+from . import judged
 from .foot_failures import FLAGS
 from .foot_failures import bounds_notes
 from .foot_failures import flags
@@ -46,6 +47,7 @@ def table_notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]], show: Sho
         *intervals(table),
         *(positions(table) if show.anchors else ()),
         *(diagnostics(table) if show.diagnostics else ()),
+        *judged.notes(table, tiers),
         *_not_scored(table, tiers),
         *_unavailable(table, tiers),
         *flags(table, tiers),
@@ -91,7 +93,8 @@ def document_notes(tables: Sequence[Table], show: Show) -> tuple[str, ...]:
         plain = [column for column in shown if column.metric not in columns.DIAGNOSTICS]  # whose heads have units
         units = dict.fromkeys(column.unit for column in plain if column.unit)
         heads = {unit: ", ".join(dict.fromkeys(c.head for c in plain if c.unit == unit)) for unit in units}
-        notes.append(f"Units: {'; '.join(f'{names} in {unit}' for unit, names in heads.items())}.")
+        if heads:
+            notes.append(f"Units: {'; '.join(f'{names} in {unit}' for unit, names in heads.items())}.")
     if any(not cell.complete and not column.has_own_shares for column, cell in figures):
         notes.append("scored/n: the mean is over the scored of n records; no such mark: all of them.")
     if any(table.protocol == "standard" and not cell.complete for table in tables for cell in all_cells(table)):

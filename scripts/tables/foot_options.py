@@ -114,7 +114,7 @@ def anchor_remedy(table: Table, systems: Sequence[str]) -> str:
 
 def diagnostics(table: Table) -> Iterable[str]:
     """What the diagnostics' columns hold."""
-    heads = {column.metric: column.head for column in table.columns if column.metric in columns.DIAGNOSTICS}
+    heads = {column.metric: column.head for column in table.columns if column.metric in columns.LOCALITY}
     if heads:
         yield (
             "Diagnostics, not ranked. Changed: the share of the image in which reference and input differ by more "

@@ -9,7 +9,8 @@ from medgen_metrics import locality
 from medgen_metrics.rows import MetricSpec
 from medgen_metrics.rows import Row
 
-from .columns import DIAGNOSTICS
+from .columns import DIMENSIONS
+from .columns import LOCALITY
 from .passes import pass_row
 from .passes import pass_specs
 from .show import Show
@@ -44,6 +45,8 @@ def view(specs: Mapping[str, MetricSpec], protocol: str, show: Show) -> View:
         diagnostics = {spec.name: spec for spec in locality.SPECS}
         shown = {**specs, **diagnostics, GAIN: replace(diagnostics[GAIN], low=WORST_GAIN)}
         return View(shown, shown, _with_diagnostics)
+    if not show.diagnostics:
+        specs = {name: spec for name, spec in specs.items() if name not in DIMENSIONS}
     return View(specs, specs)
 
 
@@ -58,4 +61,4 @@ def _with_diagnostics(row: Row) -> Row:
         # A share of an error that was next to nothing has no lower end: a few such records would make up the mean.
         gain = row.values.get(GAIN, 0.0)
         return row if gain >= WORST_GAIN else Row({**row.values, GAIN: WORST_GAIN}, row.reasons, row.flags)
-    return Row(row.values, {**row.reasons, **dict.fromkeys(DIAGNOSTICS, reason)}, row.flags)
+    return Row(row.values, {**row.reasons, **dict.fromkeys(LOCALITY, reason)}, row.flags)

@@ -15,6 +15,7 @@ from medgen_scripts.score import ScoreOptions
 from medgen_scripts.score import _arguments
 from medgen_scripts.score import score
 from medgen_scripts.scoring import tiers
+from medgen_scripts.scoring.judge_options import JudgeOptions
 
 from .scored import options
 from .scored import png
@@ -175,7 +176,7 @@ def test_bad_input_ends_with_one_message_and_code_2(
     with pytest.raises(SystemExit) as ended:
         main([*common, "--tiers", "pixel,taste"])
     assert ended.value.code == 2
-    assert "expected some of pixel, text, got taste" in capsys.readouterr().err
+    assert "expected some of pixel, text, judge, got taste" in capsys.readouterr().err
 
 
 def test_the_command_line_for_processes_means_the_same_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,9 +199,32 @@ def test_the_command_line_for_processes_means_the_same_options(tmp_path: Path, m
         text_baseline=tmp_path / "b.tsv",
         image_roots=(tmp_path / "a", tmp_path / "b"),
         offline=True,
+        judge=JudgeOptions(
+            judge_url=("http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"),
+            judge_model="some/judge",
+            judge_backend="transformers",
+            jury="a@http://127.0.0.1:1/v1",
+            rubric="v1",
+            judge_layout="standard",
+            scale=10,
+            view="with-reference",
+            samples=3,
+            temperature=0.5,
+            judge_seed=9,
+            judge_image_side=512,
+            judge_max_tokens=100,
+            judge_concurrency=4,
+            judge_format="text",
+            judge_cache=tmp_path / "cache",
+            max_requests=5,
+            max_cost=1.5,
+            prices=tmp_path / "prices.yaml",
+            sentinel=tmp_path / "probe.json",
+        ),
     )
-    unlike_default = {name for name in asdict(chosen) if getattr(chosen, name) != getattr(ScoreOptions(), name)}
-    assert unlike_default == set(asdict(chosen)), "an option at its default shows nothing"
+    for given, default in ((chosen, ScoreOptions()), (chosen.judge, JudgeOptions())):
+        unlike_default = {name for name in asdict(given) if getattr(given, name) != getattr(default, name)}
+        assert unlike_default == set(asdict(given)), "an option at its default shows nothing"
     calls: list[tuple[Any, ...]] = []
     monkeypatch.setattr("medgen_scripts.score.score", lambda *a, **k: calls.append((*a, k)))
     paths = [tmp_path / "one", Path("-two")]

@@ -44,7 +44,7 @@ def figures(edition: str) -> Figures:
     selection = select(*(records.column(name) for name in ("id", "task", "modality")))
     predictions = Predictions(path="p.jsonl", digest="ff", layout="medgen-bench")
     rows = [Row({"ssim": value}) for value in VALUES]
-    made = config_result(records, selection, predictions, {"pixel": (Work(), rows)})  # type: ignore[arg-type]
+    made = config_result("s", records, selection, predictions, {"pixel": (Work(), rows)})  # type: ignore[arg-type]
     return made.tiers["pixel"].metrics["ssim"]
 
 

@@ -1,0 +1,355 @@
+"""How samples become verdicts: prompts, the cache, the judges, all of it at once and within bounds."""
+
+import logging
+import sys
+import tempfile
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from ..failures import Unscored
+from ..serving.budget import Budget
+from ..serving.budget import BudgetExhausted
+from ..serving.loop import LoopThread
+from ..serving.usage import Usage
+from ..serving.usage import estimate
+from ..signature import digest
+from .cache import ReplyCache
+from .client import MODES
+from .client import Backend
+from .client import judge_once
+from .entry import UNUSABLE
+from .entry import Entry
+from .entry import asked
+from .entry import host
+from .entry import key_of
+from .judges import Asking
+from .judges import Judge
+from .prompt import JudgeSample
+from .prompt import Prompt
+from .prompt import build
+from .rubric import Rubric
+from .verdict import Unusable
+from .verdict import Verdict
+from .verdict import read_verdict
+
+if sys.version_info < (3, 11):
+    from exceptiongroup import BaseExceptionGroup  # which anyio brings there
+
+Tag = TypeVar("Tag")
+Wanted = tuple[str, int, int]  # view, number of the verdict, seed
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came of one request for a verdict.
+
+    Attributes:
+        judge, view, number: which.
+        verdict: None where there is none: the judge failed, unless `reason` says that the sample can't be shown.
+        reason: one of `failures.REASONS` where the sample itself is at fault.
+        usage: of the replies behind it, those from the cache as they were counted then.
+        repaired: whether the reply's form had to be mended.
+    """
+
+    judge: str
+    view: str
+    number: int
+    verdict: Verdict | None = None
+    reason: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    repaired: bool = False
+
+
+class Asker:
+    """Asks judges, through a cache; see `tier.JudgeTier` for what the arguments mean."""
+
+    def __init__(
+        self,
+        judges: Sequence[Judge],
+        rubric: Rubric,
+        asking: Asking,
+        *,
+        cache: Path | None,
+        budget: Budget | None,
+        dry_run: bool = False,
+    ) -> None:
+        self.judges = judges
+        self._dry_run = dry_run
+        self.rubric = rubric
+        self.asking = asking
+        self.usage = Usage()
+        self._folder = cache
+        self._budget = budget
+        self._backends: dict[str, Backend] = {}
+        self._fingerprints: dict[str, set[str]] = {}
+        self._loop = LoopThread("medgen-judge")
+        self._spent: BudgetExhausted | None = None
+        self._told: set[str] = set()
+
+    # --- judges -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _cache(self) -> ReplyCache:
+        if self._folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="medgen-judge-")
+            return ReplyCache(Path(self._temporary.name))
+        return ReplyCache(self._folder, "judge")
+
+    def fact(self, judge: Judge) -> Mapping[str, Any] | None:
+        """What is known of a judge's server without asking it: `mode`, `model`, `fingerprint`."""
+        known = self._cache.facts.get(_fact_name(judge, self.asking))
+        return known if isinstance(known, Mapping) else None
+
+    def mode(self, judge: Judge) -> str:
+        """How a judge is asked for JSON; a server is asked once which way it can, which the cache keeps.
+
+        Raises:
+            serving.faults.CallFailed: it can't be reached, or refuses this client.
+        """
+        if not judge.urls:
+            return "text"
+        if self.asking.reply_format is not None:
+            return self.asking.reply_format
+        known = self.fact(judge)
+        if known is None and self._dry_run:
+            return MODES[0]
+        if known is None:
+            self._loop.run(self._probe(judge))
+            known = self.fact(judge)
+            assert known is not None
+        return str(known["mode"])
+
+    async def _probe(self, judge: Judge) -> None:
+        backend = self._backend(judge)
+        mode = await backend.probe()
+        self._cache.note(_fact_name(judge, self.asking), {"mode": mode, **backend.fingerprint()})
+
+    def _backend(self, judge: Judge) -> Backend:
+        if judge.name not in self._backends:
+            known = self.asking.reply_format or (self.fact(judge) or {}).get("mode")
+            self._backends[judge.name] = judge.backend(self.asking, self._budget, known)
+        return self._backends[judge.name]
+
+    @property
+    def fingerprints(self) -> Mapping[str, frozenset[str]]:
+        """Judge -> fingerprints that came with the replies that were used."""
+        return {judge: frozenset(found) for judge, found in self._fingerprints.items()}
+
+    def close(self) -> None:
+        """End connections, the cache's file and the loop."""
+        if self._backends:
+            self._loop.run(self._close())
+        self._loop.close()
+        if "_cache" in self.__dict__:
+            self._cache.close()
+
+    async def _close(self) -> None:
+        for backend in self._backends.values():
+            await backend.aclose()
+        self._backends.clear()
+
+    def estimate(self, samples: Iterable[JudgeSample], wanted: Callable[[JudgeSample], Sequence[Wanted]]) -> Usage:
+        """What asking for what is wanted of samples would take at most, beyond what the cache holds; asks nothing."""
+        total = Usage()
+        for sample in samples:
+            for judge in self.judges:
+                for item in wanted(sample):
+                    prompt, what = self._asked(sample, judge, *item)
+                    if key_of(what) in self._cache:
+                        continue
+                    found = estimate(prompt.messages, self.asking.max_tokens)
+                    total += found if self._budget is None else self._budget.price(found, judge.name)
+        return total
+
+    # --- samples ----------------------------------------------------------------------------------------------------
+
+    def stream(
+        self,
+        samples: Iterable[tuple[Tag, JudgeSample]],
+        wanted: Callable[[JudgeSample], Sequence[Wanted]],
+        on_found: Callable[[Tag, JudgeSample, Sequence[Found]], None],
+        *,
+        fresh: bool = False,
+    ) -> None:
+        """Ask for the verdicts that are wanted of each sample, and hand over what came, in any order.
+
+        Args:
+            samples: drawn as there is room.
+            wanted: what to ask of a sample of each judge; nothing is an answer too.
+            on_found: called when all of a sample is there; found in the order of judges, views and numbers.
+            fresh: ask past the cache, and don't keep the replies.
+
+        Raises:
+            As `tier.JudgeTier.score`.
+        """
+        for judge in self.judges:
+            self.mode(judge)
+        self._spent = None
+        try:
+            self._loop.run(self._stream(samples, wanted, on_found, fresh))
+        except BaseExceptionGroup as group:
+            raise _first(group) from None
+        if self._spent is not None:
+            raise self._spent
+
+    async def _stream(self, samples: Any, wanted: Any, on_found: Any, fresh: bool) -> None:
+        # Room for twice the requests in flight: prompts are made while others are waited for.
+        room = anyio.Semaphore(2 * self.asking.concurrency)
+        iterator = iter(samples)
+        async with anyio.create_task_group() as group:
+            while self._spent is None:
+                await room.acquire()
+                drawn = await anyio.to_thread.run_sync(next, iterator, None)
+                if drawn is None:
+                    break
+                group.start_soon(self._sample, drawn[0], drawn[1], wanted(drawn[1]), on_found, fresh, room)
+
+    async def _sample(
+        self, tag: Any, sample: JudgeSample, wanted: Sequence[Wanted], on_found: Any, fresh: bool, room: anyio.Semaphore
+    ) -> None:
+        todo = [(judge, *item) for judge in self.judges for item in wanted]
+        found: list[Found | None] = [None] * len(todo)
+
+        async def one(place: int) -> None:
+            try:
+                found[place] = await self._found(sample, *todo[place], fresh)
+            except BudgetExhausted as error:
+                # What is in flight comes to its end, and nothing new begins.
+                self._spent = error
+
+        try:
+            async with anyio.create_task_group() as group:
+                for place in range(len(todo)):
+                    group.start_soon(one, place)
+            whole = [item for item in found if item is not None]
+            if len(whole) == len(todo):
+                on_found(tag, sample, whole)
+        finally:
+            room.release()
+
+    async def _found(self, sample: JudgeSample, judge: Judge, view: str, number: int, seed: int, fresh: bool) -> Found:
+        try:
+            prompt, what = await anyio.to_thread.run_sync(self._asked, sample, judge, view, number, seed)
+        except Unscored as error:
+            return Found(judge.name, view, number, reason=error.reason)
+
+        async def ask() -> Entry:
+            return await self._ask(sample, judge, view, seed, prompt, what)
+
+        try:
+            if fresh:
+                entry = await ask()
+            else:
+                entry = await self._cache.get_or_ask(key_of(what), ask, usable=True)
+        except _NoReply as error:
+            self._tell(f"{judge.name}: {error}")
+            return Found(judge.name, view, number)
+        return self._read(entry, sample, judge, view, number)
+
+    def _asked(
+        self, sample: JudgeSample, judge: Judge, view: str, number: int, seed: int
+    ) -> tuple[Prompt, dict[str, Any]]:
+        prompt = build(
+            sample, self.rubric, view, image_side=self.asking.image_side, image_format=self.asking.image_format
+        )
+        what = asked(
+            prompt.identity,
+            model=judge.name,
+            mode=self.mode(judge),
+            params={
+                "temperature": self.asking.temperature,
+                "seed": seed,
+                "max_tokens": self.asking.max_tokens,
+                "revision": judge.revision,
+            },
+            rubric_digest=self.rubric.digest,
+            schema_digest=digest(self.rubric.schema(sample.config, sample.task, view)),
+            sample=number,
+        )
+        return prompt, what
+
+    async def _ask(
+        self, sample: JudgeSample, judge: Judge, view: str, seed: int, prompt: Prompt, what: Mapping[str, Any]
+    ) -> Entry:
+        outcome = await judge_once(
+            self._backend(judge),
+            prompt,
+            self.rubric,
+            sample,
+            view,
+            temperature=self.asking.temperature,
+            seed=seed,
+            max_tokens=self.asking.max_tokens,
+        )
+        self.usage += outcome.usage
+        if not outcome.replies:
+            raise _NoReply(outcome.message)
+        if outcome.verdict is None:
+            self._tell(f"{judge.name}: no verdict could be read from a reply ({outcome.kind}): {outcome.message}")
+        meta = {} if outcome.verdict is not None else {UNUSABLE: outcome.kind}
+        earlier = [reply.text for reply in outcome.replies[:-1]]
+        entry = Entry.of(
+            what, outcome.replies[-1], meta={**meta, "record": sample.id, "view": view, "earlier": earlier}
+        )
+        # all that the verdict took, repairs included
+        return Entry(**{**_as_dict(entry), "usage": _as_dict(outcome.usage)})
+
+    def _read(self, entry: Entry, sample: JudgeSample, judge: Judge, view: str, number: int) -> Found:
+        usage = Usage(**{name: value for name, value in entry.usage.items() if name in _USAGE})
+        if entry.unusable:
+            return Found(judge.name, view, number, usage=usage)
+        try:
+            verdict = read_verdict(
+                entry.text, self.rubric, sample.config, sample.task, view, finish_reason=entry.finish_reason
+            )
+        except Unusable as error:
+            # An entry of before, under another reading; or one that a lab's export brought.
+            self._tell(f"{judge.name}: a reply in the cache can't be read ({error.kind}); prune it to ask anew")
+            return Found(judge.name, view, number, usage=usage)
+        if entry.fingerprint:
+            self._fingerprints.setdefault(judge.name, set()).add(entry.fingerprint)
+        return Found(judge.name, view, number, verdict, usage=usage, repaired=verdict.repaired)
+
+    def _tell(self, message: str) -> None:
+        # Of a thousand records that fail in one way the first says enough; the result counts them.
+        kind = message.partition(":")[0] + message.partition("(")[0]
+        if kind not in self._told:
+            self._told.add(kind)
+            logger.warning("%s (others of the kind are counted, not told)", message)
+
+
+_USAGE = frozenset(item.name for item in fields(Usage))
+
+
+class _NoReply(Exception):
+    """A request that brought no reply after all attempts."""
+
+
+def _as_dict(item: Any) -> dict[str, Any]:
+    return {each.name: getattr(item, each.name) for each in fields(item)}
+
+
+def _fact_name(judge: Judge, asking: Asking) -> str:
+    hosts = ",".join(sorted(filter(None, (host(url) for url in judge.urls)))) or "in process"
+    return f"reply format of {judge.name} at {hosts}"
+
+
+def _first(group: "BaseExceptionGroup[BaseException]") -> BaseException:
+    """The error that ended a group; the others are cancellations that it caused."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

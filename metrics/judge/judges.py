@@ -1,0 +1,166 @@
+"""Which judges are asked: one, or a jury, behind servers or in this process."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ..serving.budget import Budget
+from ..serving.budget import Prices
+from .client import Backend
+from .client import OpenAIBackend
+
+DEFAULT_MODEL = "Qwen/Qwen3-VL-8B-Instruct"
+BACKENDS = ("openai", "transformers")
+FORMATS = ("json_schema", "json_object", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class InProcess:
+    """Where and how a model runs in this process."""
+
+    device: str | None = None
+    dtype: str | None = None
+    revision: str | None = None
+    batch_size: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How each judge is asked; see `tier.JudgeTier`."""
+
+    temperature: float
+    max_tokens: int
+    image_side: int
+    image_format: str
+    reply_format: str | None
+    concurrency: int
+    deadline: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """One judge.
+
+    Attributes:
+        name: the model, as its server knows it, or its Hub id or folder's name.
+        model: the model, or the folder that holds it.
+        urls: servers that have it; none for a model in this process.
+        in_process: where it runs in this process.
+        offline: don't try the network for its weights.
+    """
+
+    name: str
+    model: str
+    urls: tuple[str, ...]
+    in_process: InProcess
+    offline: bool | None
+
+    @property
+    def revision(self) -> str | None:
+        """Of a model in this process what tells it from others of its name: a digest of its weights, and its type."""
+        if self.urls or self.unavailable():
+            return None
+        from .local import identity
+
+        found = identity(self.model, revision=self.in_process.revision, offline=self.offline)["weights"]
+        return f"{found}-{self.in_process.dtype}" if self.in_process.dtype else found
+
+    def unavailable(self) -> str | None:
+        """Why its weights can't be had; None where they are here or it is behind a server."""
+        if self.urls:
+            return None
+        from .local import unavailable
+
+        return unavailable(self.model, revision=self.in_process.revision, offline=self.offline)
+
+    def backend(self, asking: Asking, budget: Budget | None, known_mode: str | None) -> Backend:
+        """A connection to it."""
+        if self.urls:
+            return OpenAIBackend(
+                self.name,
+                self.urls,
+                limit=asking.concurrency,
+                deadline=asking.deadline,
+                budget=budget,
+                known_mode=known_mode,
+            )
+        from .local import TransformersBackend
+
+        return TransformersBackend(
+            self.model,
+            device=self.in_process.device,
+            dtype=self.in_process.dtype,
+            revision=self.in_process.revision,
+            batch_size=self.in_process.batch_size,
+            offline=self.offline,
+        )
+
+    def stated(self, fact: Any) -> str:
+        """Its name for a signature, with what its server says of itself: `model@revision(mode)`."""
+        told = fact or {}
+        revision = told.get("fingerprint") or self.revision
+        mode = told.get("mode")
+        return self.name + (f"@{revision}" if revision else "") + (f"({mode})" if mode else "")
+
+
+def chosen(
+    model: str,
+    url: str | Sequence[str] | None,
+    backend: str,
+    jury: Sequence[str],
+    *,
+    in_process: InProcess,
+    offline: bool | None,
+) -> tuple[Judge, ...]:
+    """The judges that the options mean.
+
+    Raises:
+        ValueError: an unknown back end, no server for one that needs it, a jury's entry without one, or a name twice.
+    """
+    if backend not in BACKENDS:
+        raise ValueError(f"backend: expected {', '.join(BACKENDS)}; got {backend!r}")
+    if jury:
+        return _jury(jury, in_process, offline)
+    urls = (url,) if isinstance(url, str) else tuple(url or ())
+    if backend == "transformers":
+        if urls:
+            raise ValueError(f"url: expected none with backend='transformers', which asks no server; got {urls[0]!r}")
+        folder = Path(model).expanduser()
+        return (Judge(folder.resolve().name if folder.is_dir() else model, model, (), in_process, offline),)
+    if not urls:
+        raise ValueError("url: expected the base URL of an OpenAI-compatible server (http://host:8000/v1); got none")
+    return (Judge(model, model, tuple(dict.fromkeys(urls)), in_process, offline),)
+
+
+def _jury(entries: Sequence[str], in_process: InProcess, offline: bool | None) -> tuple[Judge, ...]:
+    found: dict[str, Judge] = {}
+    faults = []
+    for entry in entries:
+        model, _, url = entry.partition("@")
+        if not model or not url.startswith(("http://", "https://")):
+            faults.append(f"jury: expected model@URL; got {entry!r}")
+        elif model in found:
+            # one judge behind several servers
+            found[model] = Judge(model, model, (*found[model].urls, url), in_process, offline)
+        else:
+            found[model] = Judge(model, model, (url,), in_process, offline)
+    if faults:
+        raise ValueError("; ".join(faults))
+    return tuple(found.values())
+
+
+def budget(max_requests: int | None, max_cost: float | None, prices: str | PathLike[str] | None) -> Budget | None:
+    """What may be spent; None where nothing limits or prices it.
+
+    Raises:
+        ValueError: a limit of cost without prices, or prices that can't be read.
+    """
+    if max_cost is not None and prices is None:
+        raise ValueError("max_cost: expected with prices (a file of prices a model), got none")
+    if max_requests is None and max_cost is None and prices is None:
+        return None
+    return Budget(
+        max_requests=max_requests, max_cost=max_cost, prices=None if prices is None else Prices.read(Path(prices))
+    )

@@ -1,0 +1,112 @@
+"""The judge's tier as `score` drives it: records and predictions as samples, and how it stands beside other tiers."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from typing import Any
+
+from medgen_metrics.rows import Row
+from medgen_metrics.signature import digest
+
+from ..predictions import Prediction
+from ..records import Record
+
+if TYPE_CHECKING:
+    from medgen_metrics.judge.prompt import JudgeSample
+    from medgen_metrics.judge.tier import JudgeTier
+
+Sample = tuple[Record, Prediction | None]
+Reasons = Callable[[Prediction | None], str]
+
+
+class JudgeWork:
+    """Verdicts of a vision-language model on the outputs.
+
+    Requests go out as slots are free, so that it has no batches: `stream` takes the place of `score`.
+    """
+
+    batch = 1
+
+    def __init__(self, scorer: "JudgeTier") -> None:
+        self.scorer = scorer
+        self.options: dict[str, Any] = scorer.options
+
+    def cost(self, answer: str | None, prediction: Prediction | None) -> int:
+        """All alike."""
+        return 0
+
+    def score(self, samples: Sequence[Sample]) -> list[Row]:
+        """One row a sample."""
+        rows: dict[int, Row] = {}
+        self.stream(enumerate(samples), rows.__setitem__)
+        return [rows[position] for position in range(len(samples))]
+
+    def stream(self, samples: Iterable[tuple[int, Sample]], on_row: Callable[[int, Row], None]) -> None:
+        """One row a sample, each handed over when its verdicts are there."""
+        reasons: dict[int, str] = {}
+
+        def drawn() -> Iterable[tuple[int, "JudgeSample"]]:
+            for position, (record, prediction) in samples:
+                if prediction is not None and (reason := prediction.image_reason or prediction.text_reason):
+                    reasons[position] = reason
+                yield position, judge_sample(record, prediction)
+
+        def named(position: int, row: Row) -> None:
+            # The judge's tier sees only that nothing came; the prediction says why.
+            said = reasons.pop(position, "missing")
+            changed = {metric: said if reason == "missing" else reason for metric, reason in row.reasons.items()}
+            on_row(position, Row(row.values, changed, row.flags))
+
+        self.scorer.stream(drawn(), named)
+
+    def warnings(self, rows: Sequence[Row], system: str) -> list[str]:
+        """What a reader of this judge's scores of `system` should be told."""
+        from medgen_metrics.judge import families
+        from medgen_metrics.judge import warnings
+
+        judges = [judge.name for judge in self.scorer.judges]
+        found = families.repeated(judges, {system: []})
+        found += warnings.of_rows(rows, self.scorer.views, self.scorer.rubric.names)
+        found += [
+            f"judge {judge} changed while it was asked: its server gave the fingerprints {', '.join(sorted(given))}"
+            for judge, given in self.scorer.fingerprints.items()
+            if len(given) > 1
+        ]
+        return found
+
+
+def judge_sample(record: Record, prediction: Prediction | None) -> "JudgeSample":
+    """The record with a system's output, as the judge takes it; an output that can't be read is none."""
+    from medgen_metrics.judge.prompt import JudgeSample
+
+    gives_text, gives_image = record.answer is not None, bool(record.output_images)
+    image = None
+    if gives_image and prediction is not None and prediction.image is not None:
+        try:
+            image = prediction.image.read_bytes()
+        except OSError:
+            image = None
+    return JudgeSample(
+        id=record.id,
+        config="gen" if gives_text and gives_image else "edit" if gives_image else "vqa",
+        task=record.task,
+        instruction=record.instruction,
+        choices=record.choices,
+        inputs=tuple(picture.data for picture in record.input_images),
+        reference_image=record.output_images[0].data if gives_image else None,
+        output_image=image,
+        answer=record.answer,
+        response=prediction.text if prediction is not None else None,
+        saw_sheet=prediction.meta.get("saw_sheet") if prediction is not None else None,
+    )
+
+
+def judge_digests(sample: Sample) -> tuple[str, str]:
+    """Digests of what is judged, and of all that it is judged against."""
+    from medgen_metrics.judge.tier import sample_digests
+
+    record, prediction = sample
+    candidate, reference = sample_digests(judge_sample(record, prediction))
+    reasons = None if prediction is None else [prediction.image_reason, prediction.text_reason]
+    return digest([candidate, reasons]), reference

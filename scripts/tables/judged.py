@@ -1,0 +1,70 @@
+"""What a table says of the judge: its heading, and the foot that says how far its scores may be trusted."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+
+from medgen_metrics.judge.specs import layout_of
+from medgen_metrics.judge.specs import specs
+
+from ..result_file import Tier
+from .columns import head
+from .model import Table
+
+TIER = "judge"
+_SHOWN = {
+    "paper": "the pictures that the public judge shows (with the reference: no input), every dimension asked",
+    "standard": "input, output and, with the reference, the reference image; only dimensions that apply",
+}
+
+
+def heading(tier: Tier, name: str) -> str:
+    """What a judge's column adds to its head: nothing for the paper's layout."""
+    if name != TIER or _layout(tier) == "paper":
+        return ""
+    return f" [{_layout(tier)}]"
+
+
+def _layout(tier: Tier) -> str:
+    return layout_of(tier.options.get("protocol", "paper"), tier.options.get("layout"))
+
+
+def notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str]:
+    """The foot of a table with a judge's columns.
+
+    Args:
+        table: without notes.
+        tiers: system -> tier -> its result.
+    """
+    judged = {system: made[TIER] for system, made in tiers.items() if TIER in made}
+    if not any(column.tier == TIER for column in table.columns):
+        return
+    for layout in dict.fromkeys(_layout(tier) for tier in judged.values()):
+        first = next(tier for tier in judged.values() if _layout(tier) == layout)
+        sheet = specs(**first.options)[0]
+        yield (
+            f"w. GT*, w.o. GT*: a judge's overall score, {sheet.low:g} to {sheet.high:g}, with and without the "
+            f"reference; the judge sees {_SHOWN[layout]}. Its prompt is this project's own, since the published one "
+            "isn't public: not comparable with published Holistic scores."
+        )
+    for system, tier in judged.items():
+        for name, figures in tier.metrics.items():
+            agreed = (figures.model_extra or {}).get("agreement")
+            if agreed:
+                kappas = "; ".join(f"{pair} {_two(kappa)}" for pair, kappa in agreed["weighted_kappa"].items())
+                yield (
+                    f"Agreement of the judges on {system}, {head(name)}: Krippendorff's alpha {_two(agreed['alpha'])} "
+                    f"(interval); quadratic weighted kappa {kappas}."
+                )
+    warned: dict[str, list[str]] = {}
+    for system, tier in judged.items():
+        for warning in tier.warnings:
+            metric, colon, said = warning.partition(": ")
+            text = f"{head(metric)}{colon}{said}" if metric in tier.metrics else warning
+            warned.setdefault(text, []).append(system)
+    for warning, systems in warned.items():
+        where = "" if len(systems) == len(judged) else f" ({', '.join(systems)})"
+        yield f"Warning: {warning}{where}."
+
+
+def _two(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.2f}"
