@@ -81,7 +81,7 @@ TASKS = {
 }
 
 # In the release, not among the paper's 15 tasks: inferred from 6,623 - 6,422 = 201 records and 28 - 27 subtasks.
-RELEASE_ONLY_TASK, _RELEASE_ONLY_RECORDS, _PAPER_SUBTASKS = "disease-prediction", 201, 27
+RELEASE_ONLY_TASK, RELEASE_ONLY_RECORDS, PAPER_SUBTASKS = "disease-prediction", 201, 27
 RECORDS = {"vqa": 1100, "edit": 3872, "gen": 1651}  # in the release
 
 _TASK_ALIASES = {
@@ -233,7 +233,7 @@ _OUR_COLUMNS = _PUBLIC_COLUMNS | {"id", "release_id", "choices", "group"}
 _CONFIG_COLUMNS = {"vqa": {"answer"}, "edit": {"output_images"}, "gen": {"answer", "output_images"}}
 
 
-def _find_shards(root: Path) -> "list[Shard]":
+def find_shards(root: Path) -> "list[Shard]":
     """The files of records at any depth below `root`, in order of config and name.
 
     The layout is told by looking; the config of a Parquet file from its name or a folder's, else from its columns.
@@ -351,7 +351,7 @@ class Source(NamedTuple):
         """All files of the source; from the Hub, those of the config only."""
         from medgen_metrics.sources.files import missing as missing_of
 
-        shards = _find_shards(self.folder or _download(self.config))
+        shards = find_shards(self.folder or _download(self.config))
         if self.folder is None:
             shards = [shard for shard in shards if shard.config == self.config]
         if all(shard.config != self.config for shard in shards):
@@ -395,7 +395,8 @@ def _image_bytes(row: dict[str, Any], column: str) -> list[bytes]:
     return [image["bytes"] for image in images]
 
 
-def _task_of(row: dict[str, Any], config: str) -> str:
+def task_of(row: dict[str, Any], config: str) -> str:
+    """The canonical task of a row of any layout; ValueError where it has none, or one of another config."""
     task = canonical_task(row["task"], row.get("sub_category"), row.get("subtask"))
     if TASKS[task].config != config:
         raise ValueError(f"task {task!r} is one of config {TASKS[task].config!r}, but lies in a file of {config!r}")
@@ -404,7 +405,7 @@ def _task_of(row: dict[str, Any], config: str) -> str:
 
 def _record(row: dict[str, Any], config: str) -> dict[str, Any]:
     """A row of any layout, with `id`, `release_id` and `group`, as a record; a null text becomes an empty one."""
-    task = _task_of(row, config)
+    task = task_of(row, config)
     instruction, choices = row["instruction"] or "", row.get("choices")
     if choices is None:
         choices = split_options(instruction)[1] if TASKS[task].answer in ("choice", "blank") else []
@@ -456,7 +457,7 @@ def _index(source: Source, shards: "Sequence[Shard]") -> Any:
             bar.update()
             try:
                 row = as_row(shard, number, raw)
-                task = _task_of(row, shard.config)
+                task = task_of(row, shard.config)
                 entry = {name: row.get(name) for name in (*_INDEX_COLUMNS, "position")}
                 entry |= {"place": f"{shard.config} {shard.place(number)}", "config": shard.config, "task": task}
                 if ours:
@@ -507,15 +508,15 @@ def _check_edition(source: Source, ours: bool, index: Any) -> None:
     if inferred and not (ours and left_out == 0):
         named = {(task, name) for task, name in zip(tasks, subtasks, strict=True) if name and task != RELEASE_ONLY_TASK}
         are_all = set(configs) == set(CONFIGS)
-        if left_out != _RELEASE_ONLY_RECORDS or (are_all and len(named) != _PAPER_SUBTASKS):
-            expected = f"if these are {_RELEASE_ONLY_RECORDS} records and {_PAPER_SUBTASKS} subtasks remain"
+        if left_out != RELEASE_ONLY_RECORDS or (are_all and len(named) != PAPER_SUBTASKS):
+            expected = f"if these are {RELEASE_ONLY_RECORDS} records and {PAPER_SUBTASKS} subtasks remain"
             got = f"{left_out} records and {len(named)} subtasks in {', '.join(sorted(set(configs)))}"
             raise DataError(
                 f'{source.folder or HUB_REPO}: edition="paper" is inferred: the release without {RELEASE_ONLY_TASK}, '
                 f'{expected}; got {got}. edition="release" leaves nothing out.'
             )
     count = configs.count(source.config) - left_out
-    wanted = RECORDS[source.config] - (_RELEASE_ONLY_RECORDS if inferred else 0)
+    wanted = RECORDS[source.config] - (RELEASE_ONLY_RECORDS if inferred else 0)
     if count != wanted:
         found = f"{source.folder or HUB_REPO}: {count} {source.config!r} records"
         warnings.warn(f"{found}; edition {source.edition!r} has {wanted}", stacklevel=2)

@@ -48,7 +48,7 @@ def validate(
     check_names("vqa", edition)
     if target is not None and is_predictions(target):
         reports = [
-            validate_predictions(job.path, load_records(job.config, edition, data_dir), image_roots)
+            validate_predictions(job.path, load_records(job.config, edition, data_dir), image_roots, job.system)
             for job in jobs([target], config)
         ]
     else:

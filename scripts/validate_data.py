@@ -71,7 +71,7 @@ def _shards(source: Any) -> "list[Shard]":
     import medgen_bench
 
     if source.folder is not None:
-        return medgen_bench._find_shards(source.folder)
+        return medgen_bench.find_shards(source.folder)
     return [shard for config in medgen_bench.CONFIGS for shard in source._replace(config=config).shards()]
 
 
@@ -108,7 +108,7 @@ class _Check:
                 return
             row = partly
         try:
-            task = medgen_bench._task_of(row, shard.config)
+            task = medgen_bench.task_of(row, shard.config)
         except ValueError as error:
             self.report.add("bad record", f"{place}: {error}")
             self.configs[shard.config] += 1

@@ -23,7 +23,7 @@ def expected(edition: str, are_files: bool) -> dict[str, Any]:
     """
     import medgen_bench
 
-    inferred = {medgen_bench.RELEASE_ONLY_TASK: medgen_bench._RELEASE_ONLY_RECORDS}
+    inferred = {medgen_bench.RELEASE_ONLY_TASK: medgen_bench.RELEASE_ONLY_RECORDS}
     configs = dict(medgen_bench.RECORDS)
     configs["gen"] -= sum(inferred.values()) if edition == "paper" else 0
     tasks = len(medgen_bench.TASKS) - (edition == "paper")
@@ -32,7 +32,7 @@ def expected(edition: str, are_files: bool) -> dict[str, Any]:
         "by config": configs,
         "by task": _STATED_TASKS | (inferred if edition == "release" else {}),
         "tasks": tasks,
-        "subtasks": medgen_bench._PAPER_SUBTASKS + (edition == "release"),
+        "subtasks": medgen_bench.PAPER_SUBTASKS + (edition == "release"),
         # input and reference, but for VQA
         "images, one a VQA record": 2 * sum(configs.values()) - configs["vqa"],
     }

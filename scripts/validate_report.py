@@ -10,6 +10,8 @@ from typing import Any
 from .terminal import printable
 
 SHOWN = 20  # findings of a kind that are spelled out
+# Bare ids, of which a file that is wholly wrong has one for each record: in print a line of a few.
+LISTED = {"no row": 3}
 
 # Kind -> whether it is an error. Closed, so that nobody's script meets a kind that is written nowhere.
 KINDS: Mapping[str, bool] = {
@@ -53,6 +55,12 @@ KINDS: Mapping[str, bool] = {
     "nearly the same output for several records": False,
     "notice": False,
 }
+NOTES = ("notice",)  # neither errors nor warnings
+
+
+def severity(kind: str) -> str:
+    """Of one of `KINDS`: error, warning or note."""
+    return "error" if KINDS[kind] else "note" if kind in NOTES else "warning"
 
 
 @dataclass(slots=True)
@@ -88,8 +96,8 @@ class Report:
 
     @property
     def warnings(self) -> int:
-        """How many findings are none."""
-        return sum(self.totals.values()) - self.errors
+        """How many findings are warnings."""
+        return sum(count for kind, count in self.totals.items() if severity(kind) == "warning")
 
     def compare(self) -> None:
         """Note each count that is other than expected."""
@@ -119,7 +127,7 @@ class Report:
             "findings": [
                 {
                     "kind": kind,
-                    "severity": "error" if KINDS[kind] else "warning",
+                    "severity": severity(kind),
                     "count": self.totals[kind],
                     "first": self.findings[kind],
                 }
@@ -142,10 +150,15 @@ class Report:
                 off = f"  (expected {wanted:,})" if wanted not in (None, value) else ""
                 said.append(f"    {key!s:<{width}}  {value:>7,}{off}")
         for kind in KINDS:
-            if total := self.totals[kind]:
-                said.append(f"{'error' if KINDS[kind] else 'warning'}: {kind}: {total:,}")
-                said += [f"  {message}" for message in self.findings[kind]]
-                said += [f"  … and {total - SHOWN:,} more"] if total > SHOWN else []
+            total = self.totals[kind]
+            if kind in NOTES:
+                said += [f"note: {message}" for message in self.findings.get(kind, ())]
+            elif total:
+                said.append(f"{severity(kind)}: {kind}: {total:,}")
+                shown = self.findings[kind][: LISTED.get(kind, SHOWN)]
+                more = [f"… and {total - len(shown):,} more"] if total > len(shown) else []
+                listed = [", ".join([*shown, *more])] if kind in LISTED else [*shown, *more]
+                said += [f"  {message}" for message in listed]
         return said
 
 

@@ -56,6 +56,10 @@ SYSTEMS: dict[str, Callable[["Records", int], "System"]] = {
 }
 
 
+ORACLES = ("reference", "recipe")
+"""Those that hand out references: their outputs equal them by design, and tables don't rank them."""
+
+
 def build(name: str, records: "Records", seed: int) -> "System":
     """A system by name, for the records of one config.
 
