@@ -15,6 +15,9 @@ import anyio
 from .faults import RunStopped
 from .usage import Usage
 
+# Dollars: a sum of a thousand prices in binary is no exact one.
+ROUNDING = 1e-9
+
 
 class BudgetExhausted(RunStopped):
     """The next request would exceed the budget; nothing was sent."""
@@ -193,9 +196,9 @@ class Budget:
                     f"what was answered is kept, run again with a higher limit to go on"
                 )
             spent = self.used.cost or 0.0
-            if self.max_cost is None or spent + self._reserved + cost <= self.max_cost:
+            if self.max_cost is None or spent + self._reserved + cost <= self.max_cost + ROUNDING:
                 break
-            if not self._open or spent + cost > self.max_cost:
+            if not self._open or spent + cost > self.max_cost + ROUNDING:
                 raise BudgetExhausted(
                     f"--max-cost {self.max_cost:g}: ${spent + self._reserved:.4f} is spent or under way and the next "
                     f"request may cost ${cost:.4f}; what was answered is kept, run again with a higher limit to go on"

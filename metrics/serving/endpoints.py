@@ -6,7 +6,8 @@ from dataclasses import field
 from .faults import Fault
 from .redact import label
 
-# Failures in a row after which an endpoint counts as dead. One in five failing at random comes to 8 once in 400,000.
+# Failures in a row (windows in congestion count once) after which an endpoint counts as dead. One in five failing at
+# random comes to 8 once in 400,000.
 STRIKES = 8
 LONGEST_REST = 30.0
 
@@ -26,7 +27,7 @@ class Endpoint:
         resume: time before which nothing is sent.
         resting: whether it is taken for dead; then one request at a time tries it.
         refused: why it won't serve us at all.
-        heard: whether it ever answered, with whatever status.
+        heard: whether a connection ever came about.
         served: whether it ever gave a reply.
     """
 
@@ -83,10 +84,11 @@ class Endpoint:
             epoch: the endpoint's when the attempt was sent.
             now: time.
         """
-        self.heard = self.heard or fault.status is not None
+        self.heard = self.heard or not fault.unreachable
         if fault.retry_after is not None and fault.passing:
             self.resume = max(self.resume, now + fault.retry_after)
-        if fault.congestion and epoch == self.epoch:
+        news = not fault.congestion or epoch == self.epoch
+        if fault.congestion and news:
             self.window = max(1.0, self.window / 2)
             self._doubling = False
             self.epoch += 1
@@ -94,7 +96,7 @@ class Endpoint:
             # it answered: it lives
             self._strikes = 0
             return
-        self._strikes = STRIKES if fault.unreachable or self.resting else self._strikes + 1
+        self._strikes = STRIKES if fault.unreachable or self.resting else self._strikes + int(news)
         if self._strikes >= STRIKES and now >= self.resume:
             self.resting = True
             self.resume = now + min(LONGEST_REST, self.rest * 2**self._rests)

@@ -27,7 +27,7 @@ from .turns import Turns
 from .usage import Usage
 
 T = TypeVar("T")
-START = 8
+START = 16
 # A service that was never heard is most likely a mistyped address: not worth the patience for one that fell silent.
 FIRST_PATIENCE = 5.0
 LONGEST_BACKOFF = 30.0
@@ -151,11 +151,12 @@ class Pool:
                 failed_at = endpoint
                 continue
             attempts += 1
-            if not fault.passing or attempts >= self._attempts:
+            now, end = anyio.current_time(), began + self._deadline
+            if not fault.passing or attempts >= self._attempts or now >= end:
                 raise self._failure(endpoint, fault, attempts)
             failed_at = endpoint
             delay = 0.0 if fault.retry_after else self._jittered(attempts)
-            if max(anyio.current_time() + delay, self._turns.earliest()) >= began + self._deadline:
+            if max(now + delay, self._turns.earliest()) >= end:
                 raise self._failure(endpoint, fault, attempts, "; the deadline is nearer than the next attempt")
             await anyio.sleep(delay)
 
