@@ -1,0 +1,122 @@
+import copy
+import pickle
+import socket
+import ssl
+
+import pytest
+
+from medgen_metrics.serving.budget import BudgetExhausted
+from medgen_metrics.serving.faults import CallFailed
+from medgen_metrics.serving.faults import Malformed
+from medgen_metrics.serving.faults import RunStopped
+from medgen_metrics.serving.faults import StatusInBody
+from medgen_metrics.serving.faults import fault_of
+from medgen_metrics.serving.faults import retry_after
+
+from .standing_in import Status
+
+# Sun, 06 Nov 1994 08:49:37 GMT, the example of RFC 9110
+EXAMPLE = 784111777.0
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "passing", "congestion", "refusal"),
+    [
+        (400, "rejected", False, False, False),
+        (401, "auth", False, False, True),
+        (402, "quota", False, False, True),
+        (403, "forbidden", False, False, True),
+        (404, "not_found", False, False, True),
+        (408, "timeout", True, True, False),
+        (413, "rejected", False, False, False),
+        (422, "rejected", False, False, False),
+        (429, "rate_limit", True, True, False),
+        (500, "server", True, False, False),
+        (502, "server", True, False, False),
+        (503, "overloaded", True, True, False),
+        (504, "overloaded", True, True, False),
+        (529, "overloaded", True, True, False),
+    ],
+)
+def test_statuses(status: int, kind: str, passing: bool, congestion: bool, refusal: bool) -> None:
+    for error in (Status(status, "why"), StatusInBody(status, "why")):
+        fault = fault_of(error)
+        assert fault is not None
+        assert (fault.kind, fault.status, fault.text) == (kind, status, f"HTTP {status}: why")
+        assert (fault.passing, fault.congestion, fault.refusal) == (passing, congestion, refusal)
+
+
+class ConnectError(Exception):
+    """As in httpx."""
+
+
+ConnectError.__module__ = "httpx2"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "unreachable"),
+    [
+        (TimeoutError(), "timeout", False),
+        (ConnectionResetError("reset"), "connection", False),
+        (ConnectionRefusedError("refused"), "connection", True),
+        (socket.gaierror(-2, "Name or service not known"), "connection", True),
+        (ssl.SSLError("bad certificate"), "connection", False),
+        (ConnectError("all attempts failed"), "connection", True),
+        (Malformed("half a body"), "malformed", False),
+    ],
+)
+def test_network(error: Exception, kind: str, unreachable: bool) -> None:
+    fault = fault_of(error)
+    assert fault is not None
+    assert (fault.kind, fault.unreachable, fault.status) == (kind, unreachable, None)
+    assert fault.passing
+
+
+@pytest.mark.parametrize("error", [KeyError("a"), ValueError("b"), FileNotFoundError("c"), ZeroDivisionError()])
+def test_mistakes_in_a_program_are_no_faults(error: Exception) -> None:
+    assert fault_of(error) is None
+
+
+def test_cause_is_told() -> None:
+    outer = ConnectError("Connection error.")
+    outer.__cause__ = socket.gaierror(-2, "Name or service not known")
+    fault = fault_of(outer)
+    assert fault is not None
+    assert "Connection error." in fault.text
+    assert "Name or service not known" in fault.text
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "12"}, 12.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after-ms": "1500", "retry-after": "2"}, 1.5),
+        ({"retry-after": "Sun, 06 Nov 1994 08:50:37 GMT"}, 60.0),
+        ({"retry-after": "Sun, 06 Nov 1994 08:00:00 GMT"}, 0.0),
+        ({"retry-after": "Sunday, 06-Nov-94 08:50:37 GMT"}, 60.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": ""}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, EXAMPLE) == seconds
+
+
+@pytest.mark.parametrize(
+    "error",
+    [CallFailed("timeout", "slow", 3, 504), RunStopped("auth", "no key"), BudgetExhausted("--max-cost 1: reached")],
+)
+def test_errors_survive_the_way_between_processes(error: Exception) -> None:
+    for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(other) is type(error)
+        assert (str(other), vars(other)) == (str(error), vars(error))
+
+
+def test_call_failed_says_how_often() -> None:
+    assert str(CallFailed("server", "http://a: HTTP 500: no", 1)) == "server: http://a: HTTP 500: no"
+    assert str(CallFailed("server", "http://a: HTTP 500: no", 6)).endswith("(after 6 attempts)")
