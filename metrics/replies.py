@@ -16,9 +16,12 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from typing import NamedTuple
 from typing import TypeVar
 
 from .failures import is_refusal
@@ -27,12 +30,12 @@ T = TypeVar("T")
 KINDS = ("refusal", "empty", "truncated", "no_json", "invalid")
 
 # json-repair takes about 1 s for 50,000 characters at its worst, and minutes for deep brackets.
-_MENDABLE, _DEEPEST, _RESCANS = 50_000, 32, 8
+_LONGEST, _MENDABLE, _DEEPEST, _RESCANS = 200_000, 50_000, 32, 8
 _START = re.compile(r"\{\s*(?:[\"'“”‘’]|[A-Za-z_]\w{0,60}\s*:)")
 _MARKS = re.compile(r'\\.|["{}]', re.DOTALL)
 _BRACKETS = re.compile(r"[({\[\])}]")
-_QUOTED_KEY = re.compile(r"[\"'“”‘’](\w{1,64})[\"'“”‘’]\s*:")
-_THOUGHT = re.compile(r"\s*<think(?:ing)?>(?P<thought>.*?)(?P<end></think(?:ing)?>|\Z)", re.DOTALL)
+_KEY = re.compile(r"[\"'“”‘’](\w{1,64})[\"'“”‘’]\s*:|[{,]\s*(\w{1,64})\s*:")
+_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?(</think(?:ing)?>|\Z)", re.DOTALL)
 
 
 class Unusable(ValueError):
@@ -58,35 +61,24 @@ class Found:
         value: its content; None if it can't be read without guessing.
         text: the object as it stands in the reply.
         strict: whether `text` is valid JSON.
-        closed: whether it is closed; an open one extends to the end of the reply.
         fault: why `value` is None.
     """
 
     value: dict[str, Any] | None
     text: str
     strict: bool
-    closed: bool
     fault: str = ""
 
-    def has_any(self, keys: Collection[str]) -> bool:
-        """Whether it has one of these keys, or, where it can't be read, seems to."""
-        if self.value is None:
-            return any(key in self.text for key in keys)
-        return not self.value.keys().isdisjoint(keys)
 
-    def has_all(self, keys: Collection[str]) -> bool:
-        """Whether it can be read and has all of these keys."""
-        return self.value is not None and self.value.keys() >= set(keys)
+class _Extent(NamedTuple):
+    """Where an object at the top level of a text seems to be."""
 
+    text: str
+    closed: bool
 
-def objects(text: str) -> list[Found]:
-    """All objects at the top level of a text, in order; time and memory are linear in its length."""
-    found, budget = [], _MENDABLE
-    for start, end, closed in _extents(text):
-        piece = _read(text[start:end], closed, budget)
-        budget -= 0 if piece.strict else end - start
-        found.append(piece)
-    return found
+    def mentions(self, how: Callable[[Iterable[bool]], bool], keys: Collection[str]) -> bool:
+        """Whether any or all keys are written in it; a key spelled with escapes can't be told without parsing."""
+        return "\\u" in self.text or how(key in self.text for key in keys)
 
 
 def read_object(
@@ -115,7 +107,7 @@ def read_object(
     reply = text or ""
     thought = _THOUGHT.match(reply)
     if thought is not None:
-        if not thought["end"]:
+        if not thought[1]:
             raise Unusable("truncated", "the reply breaks off before the answer begins")
         reply = reply[thought.end() :]
     if not reply.strip():
@@ -124,27 +116,50 @@ def read_object(
         if finish_reason == "length":
             raise Unusable("truncated", "the reply breaks off before the answer begins")
         raise Unusable("empty", "the reply is empty; expected one JSON object")
-    found = objects(reply)
-    candidates = [piece for piece in found if piece.has_any(keys)]
-    if not candidates:
-        raise _nothing(reply, found, keys, finish_reason)
-    answer, is_open = _valid(candidates[-1], validate), not found[-1].closed
+    if len(reply) > _LONGEST:
+        raise Unusable("invalid", f"expected one JSON object; got {len(reply)} characters, more than {_LONGEST}")
+    extents = list(_extents(reply))
+    found = _last(extents, keys)
+    if found is None:
+        raise _nothing(reply, extents, keys, finish_reason)
+    answer, is_open = _valid(found, validate), not extents[-1].closed
     if isinstance(answer, Unusable):
         raise Unusable("truncated", f"the JSON object breaks off; {answer}") if is_open else answer
     if is_open and finish_reason != "stop":
         raise Unusable("truncated", "the JSON object breaks off before it is closed")
-    others = [_valid(piece, validate) for piece in candidates[:-1] if piece.has_all(keys)]
-    if any(not isinstance(other, Unusable) and essence(other) != essence(answer) for other in others):
+    if any(essence(other) != essence(answer) for other in _complete(extents, keys, validate)):
         raise Unusable("invalid", "the reply holds more than one complete answer, and they differ; expected one object")
-    if quoted and _is_copy(candidates[-1], answer, quoted, keys, validate):
+    if quoted and _is_copy(found, answer, quoted, keys, validate):
         raise Unusable("invalid", "the answer is copied from a text that was to be treated as data; expected your own")
     return answer
+
+
+def _last(extents: Sequence[_Extent], keys: Collection[str]) -> Found | None:
+    """The last object with any of the keys, or, where it can't be read, with any of them written in it."""
+    for extent in reversed(extents):
+        if extent.mentions(any, keys):
+            found = _read(extent, _MENDABLE)
+            if found.value is None or not found.value.keys().isdisjoint(keys):
+                return found
+    return None
+
+
+def _complete(extents: Sequence[_Extent], keys: Collection[str], validate: Callable[[Found], T]) -> Iterator[T]:
+    """The results of all objects that are valid."""
+    budget = _MENDABLE
+    for extent in extents:
+        if extent.mentions(all, keys):
+            found = _read(extent, budget)
+            budget -= 0 if found.strict else len(extent.text)
+            result = _valid(found, validate)
+            if not isinstance(result, Unusable):
+                yield result
 
 
 def _is_copy(found: Found, answer: T, quoted: str, keys: Collection[str], validate: Callable[[Found], T]) -> bool:
     if "".join(found.text.split()) in "".join(quoted.split()):
         return True
-    return any(_valid(piece, validate) == answer for piece in objects(quoted) if piece.has_all(keys))
+    return any(copy == answer for copy in _complete(list(_extents(quoted)), keys, validate))
 
 
 def read_fields(text: str | None, required: Collection[str], *, finish_reason: str | None = None) -> dict[str, Any]:
@@ -166,14 +181,14 @@ def read_fields(text: str | None, required: Collection[str], *, finish_reason: s
     return read_object(text, required, validate, finish_reason=finish_reason)
 
 
-def _nothing(reply: str, found: list[Found], keys: Collection[str], finish_reason: str | None) -> Unusable:
-    if not found and (finish_reason == "content_filter" or is_refusal(reply.lstrip())):
+def _nothing(reply: str, extents: Sequence[_Extent], keys: Collection[str], finish_reason: str | None) -> Unusable:
+    if not extents and (finish_reason == "content_filter" or is_refusal(reply.lstrip())):
         return Unusable("refusal", f"the reply declines: {reply.strip()[:120]!r}")
-    if finish_reason == "length" or (found and not found[-1].closed):
+    if finish_reason == "length" or (extents and not extents[-1].closed):
         return Unusable("truncated", "the reply breaks off before the JSON object is complete")
-    if not found:
+    if not extents:
         return Unusable("no_json", f"no JSON object in the reply; it begins {reply.strip()[:80]!r}")
-    last = found[-1]
+    last = _read(extents[-1], _MENDABLE)
     got = last.fault if last.value is None else f"the keys {_shown(last.value)}"
     return Unusable("invalid", f"expected a JSON object with the keys {', '.join(keys)}; got {got}")
 
@@ -191,8 +206,8 @@ def _valid(found: Found, validate: Callable[[Found], T]) -> T | Unusable:
         return Unusable("invalid", str(error))
 
 
-def _extents(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Start, end and whether closed of each top-level object."""
+def _extents(text: str) -> Iterator[_Extent]:
+    """All objects at the top level, in order; an open one reaches to the end."""
     position, rescans = 0, 0
     while (start := _START.search(text, position)) is not None:
         end, closed = _close(text, start.start(), quotes=True), True
@@ -200,7 +215,7 @@ def _extents(text: str) -> Iterator[tuple[int, int, bool]]:
             # A quote that is never closed hides all braces after it; without quotes the braces may match all the same.
             rescans, closed = rescans + 1, False
             end = _close(text, start.start(), quotes=False) if rescans <= _RESCANS else None
-        yield start.start(), len(text) if end is None else end, closed
+        yield _Extent(text[start.start() : end], closed)
         if end is None:
             return
         position = end
@@ -221,34 +236,47 @@ def _close(text: str, start: int, quotes: bool) -> int | None:
     return None
 
 
-def _read(text: str, closed: bool, budget: int) -> Found:
+def _read(extent: _Extent, budget: int) -> Found:
+    text = extent.text
     for strict in (True, False):  # False takes raw line breaks and tabs in strings
         try:
             value = _storable(json.loads(text, strict=strict, object_pairs_hook=_once))
         except json.JSONDecodeError:
             continue
         except (ValueError, RecursionError) as error:
-            return Found(None, text, strict, closed, f"not readable: {error}")
-        return Found(value, text, strict, closed)
-    return _mended(text, closed, budget)
+            return Found(None, text, strict, f"not readable: {error}")
+        return Found(value, text, strict)
+    return _mended(text, budget)
 
 
-def _mended(text: str, closed: bool, budget: int) -> Found:
+def _mended(text: str, budget: int) -> Found:
     import json_repair
 
     if len(text) > budget or _depth(text) > _DEEPEST:
-        return Found(None, text, False, closed, "not valid JSON, and too long or nested too deeply to be mended")
+        return Found(None, text, False, "not valid JSON, and too long or nested too deeply to be mended")
     try:
         value = _storable(json_repair.loads(text, skip_json_loads=True))
     except Exception as error:  # a parser of anything, by others: whatever it raises means that it can't
-        return Found(None, text, False, closed, f"not valid JSON: {type(error).__name__}: {error}"[:200])
+        return Found(None, text, False, f"not valid JSON: {type(error).__name__}: {error}"[:200])
     if not isinstance(value, dict):
-        return Found(None, text, False, closed, "not a JSON object")
-    # Mended text with a key twice may have been put together from two objects, such as one quoted within a string.
-    written = Counter(_QUOTED_KEY.findall(text))
-    if twice := [key for key in value if written[key] > 1]:
-        return Found(None, text, False, closed, f"not valid JSON, with the key {twice[0]!r} more than once")
-    return Found(value, text, False, closed)
+        return Found(None, text, False, "not a JSON object")
+    # Mended text in which a key stands more often than in its value may have been put together from two objects, such
+    # as one quoted within a string.
+    written = Counter(quoted or bare for quoted, bare in _KEY.findall(text))
+    if twice := [key for key, count in Counter(_keys(value)).items() if written[key] > count]:
+        return Found(
+            None, text, False, f"not valid JSON, with the key {twice[0][:60]!r} more often than can be told apart"
+        )
+    return Found(value, text, False)
+
+
+def _keys(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from _keys(part)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
