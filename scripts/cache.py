@@ -20,6 +20,7 @@ from datetime import timezone
 from pathlib import Path
 from typing import Any
 from typing import BinaryIO
+from typing import cast
 
 from medgen_metrics.judge import cache_files
 from medgen_metrics.judge.cache import CacheError
@@ -237,7 +238,7 @@ def _unpacked(file: Path) -> Iterator[bytes]:
     with file.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
     with gzip.open(file, "rb") if packed else file.open("rb") as source:
-        for line, _ in raw_lines(source):  # one of endless length is cut, and refused as no JSON
+        for line, _ in raw_lines(cast(BinaryIO, source)):  # one of endless length is cut, and refused as no JSON
             yield line
 
 

@@ -165,11 +165,17 @@ class LocalModel:
         self._guards = "sanitize_control_tokens" in names
         self._nested = "processor_kwargs" in names
 
-    @property
-    def context(self) -> int | None:
-        """Tokens of prompt and reply together that the model was made for."""
+    def _limit(self, chat: Chat, prompt: int) -> int:
+        """How many tokens a reply may have beside a prompt of so many."""
         config = getattr(self.model.config, "text_config", self.model.config)
-        return getattr(config, "max_position_embeddings", None)
+        context = getattr(config, "max_position_embeddings", None)
+        if context is None:
+            return chat.max_tokens
+        if prompt >= context:
+            raise ValueError(
+                f"expected a prompt of fewer than {context:,} tokens, which the model takes, got {prompt:,}"
+            )
+        return min(chat.max_tokens, context - prompt)
 
     def encode(self, chats: Sequence[Chat]) -> Any:
         """The model's inputs, padded on the left."""
@@ -191,6 +197,9 @@ class LocalModel:
 
         Returns:
             One a chat; of an unwanted one whatever was there.
+
+        Raises:
+            ValueError: a message that can't be shown, or a prompt that is longer than the model takes.
         """
         import torch
         from transformers import LogitsProcessorList
@@ -199,7 +208,8 @@ class LocalModel:
         # pixels come as float32, whatever the model computes in
         inputs = self.encode(chats).to(self.device, dtype=self.model.dtype)
         width = inputs["input_ids"].shape[1]
-        limits = [chat.max_tokens for chat in chats]
+        lengths = inputs["attention_mask"].sum(dim=1).tolist()
+        limits = [self._limit(chat, length) for chat, length in zip(chats, lengths, strict=True)]
 
         def over(ids: "torch.Tensor", scores: Any, **_: Any) -> "torch.Tensor":
             done = [ids.shape[1] - width >= limits[row] or unwanted(row) for row in range(len(chats))]
@@ -213,7 +223,6 @@ class LocalModel:
                 logits_processor=LogitsProcessorList([Noise(chats)]),
                 stopping_criteria=StoppingCriteriaList([over]),
             )
-        lengths = inputs["attention_mask"].sum(dim=1).tolist()
         return [
             self._said(row[width:].tolist(), limit, length)
             for row, limit, length in zip(made, limits, lengths, strict=True)
