@@ -129,16 +129,28 @@ def by(found: Sequence[Ordering], key: Callable[[Probe], str]) -> dict[str, Accu
 
 
 def _interval(values: Sequence[float], groups: Sequence[str]) -> tuple[float | None, float | None]:
+    """The clustered interval, widened for the number of clusters; Wilson's where all values are alike."""
     made = mean_interval(values, groups, is_rate=not set(values) - {0.0, 1.0})
-    if set(values) != {0.5} or made.groups < 2:
-        return (made.low, made.high) if made.groups > 1 else (None, None)
-    # Nothing but ties: every resample is alike, which says nothing of the uncertainty; as `bootstrap.wilson` does.
-    from statsmodels.stats.proportion import proportion_confint
+    if made.groups < 2:
+        return None, None
+    if set(values) == {0.5}:
+        # Nothing but ties: every resample is alike, which says nothing of the uncertainty; as `bootstrap.wilson` does.
+        from statsmodels.stats.proportion import proportion_confint
 
-    sizes = [groups.count(group) for group in set(groups)]
-    effective = max(1, int(sum(sizes) ** 2 / sum(size**2 for size in sizes) + 1e-9))
-    low, high = proportion_confint(effective / 2, effective, alpha=1 - LEVEL, method="wilson")
-    return float(low), float(high)
+        sizes = [groups.count(group) for group in set(groups)]
+        effective = max(1, int(sum(sizes) ** 2 / sum(size**2 for size in sizes) + 1e-9))
+        low, high = proportion_confint(effective / 2, effective, alpha=1 - LEVEL, method="wilson")
+        return float(low), float(high)
+    middle = mean(values)
+    if len(set(values)) == 1 or middle is None or made.low is None or made.high is None:
+        return made.low, made.high
+    # A percentile interval is too narrow by sqrt((G - 1) / G) and takes the normal's quantile for Student's (T. C.
+    # Hesterberg, The American Statistician 69, 2015, section 5.3, "expanded percentile interval").
+    from scipy.stats import t
+
+    upper = (1 + LEVEL) / 2
+    factor = (made.groups / (made.groups - 1)) ** 0.5 * t.ppf(upper, made.groups - 1) / NormalDist().inv_cdf(upper)
+    return max(0.0, middle - factor * (middle - made.low)), min(1.0, middle + factor * (made.high - middle))
 
 
 def verdict(figure: Accuracy, mark: float = MARK) -> Verdict:

@@ -150,3 +150,15 @@ def test_dimensions_that_do_not_apply_are_left_out() -> None:
     tier([(s.id, s) for p in found for s in (p.right, p.wrong)], rows.__setitem__)
     assert orderings(found, rows, VIEW, f"cross_modal_consistency_{VIEW}") == []
     assert len(orderings(found, rows, VIEW, f"anatomical_accuracy_{VIEW}")) == len(found)
+
+
+def test_few_source_images_widen_the_interval() -> None:
+    from medgen_metrics.bootstrap import mean_interval
+
+    values = [1.0, 0.5, 0.0, 1.0, 1.0]
+    found = accuracy(ordered(*[{1.0: RIGHT, 0.5: TIE, 0.0: WRONG}[value] for value in values]))
+    percentile = mean_interval(values, range(5))
+    assert percentile.low is not None
+    # Student's t of 4 degrees of freedom, 2.776, and sqrt(5 / 4)
+    assert found.low == pytest.approx(max(0.0, 0.7 - (0.7 - percentile.low) * 2.7764 / 1.95996 * 1.25**0.5), abs=1e-4)
+    assert found.high == 1
