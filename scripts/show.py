@@ -1,7 +1,6 @@
 """`medgen-bench show`: a record in words, and its images beside the systems' outputs in one PNG."""
 
 import sys
-import textwrap
 from collections.abc import Iterator
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -26,24 +25,13 @@ from .records import Records
 from .records import load_records
 from .scoring.jobs import jobs
 from .scoring.jobs import sources
+from .show_sheet import Panel
+from .show_sheet import sheet
 from .terminal import printable
 
 if TYPE_CHECKING:
     from PIL import Image
     from rich.console import Console
-
-CELL = 384  # the longer side of a picture on the sheet, in pixels
-MARGIN = 12
-COLUMNS = 6
-_FONT = 14
-
-
-class Panel(NamedTuple):
-    """A picture on the sheet, or why there is none, below its label."""
-
-    label: str
-    image: "Image.Image | None"
-    note: str
 
 
 class Output(NamedTuple):
@@ -90,7 +78,7 @@ def show(
     _print(console, record, records.config, outputs)
     path = to if to is not None else out / "show" / f"{record.id}.png"
     file = BytesIO()
-    sheet(panels(record, outputs)).save(file, "PNG")
+    sheet(panels(record, outputs), heading(record, records.config)).save(file, "PNG")
     write_bytes(path, file.getvalue())
     console.print(str(path), markup=False, highlight=False, soft_wrap=True)
     return path
@@ -160,7 +148,7 @@ def _print(console: "Console", record: Record, config: str, outputs: Sequence[Ou
         "group": record.group,
         "instruction": record.instruction,
         "choices": "\n".join(record.choices),
-        "answer": record.answer or "",
+        "reference answer": record.answer or "",
         "input images": "\n".join(_about(picture.data) for picture in record.input_images),
         "reference images": "\n".join(_about(picture.data) for picture in record.output_images),
     }
@@ -173,7 +161,7 @@ def _print(console: "Console", record: Record, config: str, outputs: Sequence[Ou
         reasons = {reason for reason in (prediction.text_reason, prediction.image_reason) if reason}
         if not any(said) or prediction.error:
             said.append(f"({prediction.error or ', '.join(sorted(reasons))})")
-        table.add_row(printable(system), Text(printable("\n".join(filter(None, said)), "\n\t")))
+        table.add_row(printable(f"system {system}"), Text(printable("\n".join(filter(None, said)), "\n\t")))
     console.print(table)
 
 
@@ -182,18 +170,39 @@ def _about(data: bytes) -> str:
     return note if image is None else f"{note}, {len(data):,} bytes"
 
 
+def heading(record: Record, config: str) -> list[tuple[str, str]]:
+    """The record's texts, as they stand above the pictures."""
+    told = {line.strip() for line in record.instruction.splitlines()}
+    lines = {
+        "record": f"{record.id}, {config}, {record.modality}",
+        "instruction": record.instruction,
+        # Most instructions end in their options.
+        "choices": "\n".join(record.choices) if not told.issuperset(record.choices) else "",
+        "reference answer": record.answer or "",
+    }
+    return [(name, text) for name, text in lines.items() if text]
+
+
 def panels(record: Record, outputs: Sequence[Output]) -> list[Panel]:
-    """What goes on the sheet, in order: inputs, references, outputs of systems."""
+    """What goes on the sheet, in order: inputs, references, and of each system its picture, answer or failure."""
     made = []
-    for name, pictures in (("input", record.input_images), ("reference", record.output_images)):
+    for name, pictures in (("input image", record.input_images), ("reference image", record.output_images)):
         for number, picture in enumerate(pictures, start=1):
             label = name if len(pictures) == 1 else f"{name} {number}"
             made.append(Panel(label, *_opened(picture.data)))
     for system, prediction in outputs:
+        image, note = None, ""
         if prediction.image is not None:
-            made.append(Panel(system, *_opened(as_input(prediction.image))))
+            image, note = _opened(as_input(prediction.image))
         elif record.output_images:
-            made.append(Panel(system, None, prediction.image_reason or "missing"))
+            note = prediction.image_reason or "missing"
+        text = (prediction.text or "") if prediction.text_reason is None else ""
+        if record.answer is not None and not text.strip():
+            reason = prediction.text_reason or "empty"
+            note = ", ".join(dict.fromkeys(filter(None, (note, f"no answer: {reason}"))))
+        if prediction.error:
+            note = ": ".join(filter(None, (note, prediction.error)))
+        made.append(Panel(f"system {system}", image, note, text))
     return made
 
 
@@ -217,57 +226,3 @@ def _opened(source: bytes | Path | None) -> "tuple[Image.Image | None, str]":
     low, span = float(levels.min()), float(np.ptp(levels)) or 1.0
     stretched = ((levels - low) * (255 / span)).astype(np.uint8)
     return Image.fromarray(stretched).convert("RGB"), f"{note}, shown from {low:g} to {low + span:g}"
-
-
-def sheet(shown: Sequence[Panel]) -> "Image.Image":
-    """Panels in rows, each picture scaled to the same longer side, its label above and its size below."""
-    from PIL import Image
-    from PIL import ImageDraw
-    from PIL import ImageFont
-
-    font = ImageFont.load_default(_FONT)
-    line = _FONT + 5
-    columns = min(COLUMNS, max(1, len(shown)))
-    cells = [_scaled(panel.image) if panel.image is not None else None for panel in shown]
-    notes = [_fold(panel.note) for panel in shown]
-    rows = [range(start, min(start + columns, len(shown))) for start in range(0, len(shown), columns)]
-    heights = [
-        line
-        + max([cell.height for i in row if (cell := cells[i]) is not None], default=0)
-        + line * max(len(notes[i]) for i in row)
-        + 2 * MARGIN
-        for row in rows
-    ]
-    canvas = Image.new("RGB", (columns * (CELL + MARGIN) + MARGIN, sum(heights) + MARGIN), "white")
-    draw = ImageDraw.Draw(canvas)
-    top = MARGIN
-    for row, height in zip(rows, heights, strict=True):
-        for column, index in enumerate(row):
-            left = MARGIN + column * (CELL + MARGIN)
-            draw.text((left, top), _fold(shown[index].label)[0], fill="black", font=font)
-            below = top + line
-            cell = cells[index]
-            if cell is not None:
-                canvas.paste(cell, (left, below))
-                # A black background would otherwise run into the next one, and a white one into the sheet.
-                draw.rectangle((left - 1, below - 1, left + cell.width, below + cell.height), outline="gray")
-                below += cell.height + 2
-            for number, words in enumerate(notes[index]):
-                draw.text((left, below + number * line), words, fill="black" if cell else "red", font=font)
-        top += height
-    return canvas
-
-
-def _scaled(image: "Image.Image") -> "Image.Image":
-    from PIL import Image
-
-    factor = CELL / max(image.size)
-    size = (max(1, round(image.width * factor)), max(1, round(image.height * factor)))
-    # Enlarged pixels stay visible as such.
-    return image.resize(size, Image.Resampling.LANCZOS if factor < 1 else Image.Resampling.NEAREST)
-
-
-def _fold(text: str) -> list[str]:
-    """Lines short enough for a cell; the sheet's own font knows Latin letters only."""
-    latin = printable(text).encode("latin-1", "replace").decode("latin-1")
-    return textwrap.wrap(latin, CELL // 8, max_lines=4, placeholder=" ...") or [""]

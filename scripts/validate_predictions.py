@@ -112,14 +112,16 @@ class _Check:
         """All checks."""
         for notice in self.found.notices:
             self.report.add("notice", notice)
+        gives = GIVES[self.records.config]
         self._rows()
-        if "image" in GIVES[self.records.config]:
+        if "image" in gives:
             self._images()
         if self.by_design:
             self.report.add(
                 "notice",
                 f"{self.system} hands out references, it is built in to do so and not ranked: "
-                f"{len(self.by_design):,} of {len(self.found.by_id):,} outputs equal their own",
+                f"{len(self.by_design):,} of {len(self.found.by_id):,} outputs equal their own"
+                + (f" (texts of fewer than {_LONG_TEXT} words aren't compared)" if "text" in gives else ""),
             )
 
     def _leak(self, record_id: str, message: str) -> None:

@@ -11,13 +11,14 @@ import medgen_bench
 from medgen_scripts.cli import main
 from medgen_scripts.errors import UsageError
 from medgen_scripts.records import load_records
-from medgen_scripts.show import CELL
-from medgen_scripts.show import COLUMNS
-from medgen_scripts.show import MARGIN
-from medgen_scripts.show import Panel
 from medgen_scripts.show import panels
-from medgen_scripts.show import sheet
 from medgen_scripts.show import show
+from medgen_scripts.show_sheet import CELL
+from medgen_scripts.show_sheet import COLUMNS
+from medgen_scripts.show_sheet import LINE
+from medgen_scripts.show_sheet import MARGIN
+from medgen_scripts.show_sheet import Panel
+from medgen_scripts.show_sheet import sheet
 
 from .. import builders
 from . import given
@@ -33,9 +34,9 @@ def predictions(out: Path, system: str, rows: list[dict[str, object]], image: by
         (folder / "images" / "a.png").write_bytes(image)
 
 
-def cell(picture: Image.Image, index: int, width: int, height: int) -> np.ndarray:
+def cell(picture: Image.Image, index: int, width: int, height: int, top: int) -> np.ndarray:
     """The pixels where the picture of a panel in the first row should be."""
-    left, top = MARGIN + index * (CELL + MARGIN), MARGIN + 19
+    left = MARGIN + index * (CELL + MARGIN)
     return np.asarray(picture.crop((left, top, left + width, top + height)))
 
 
@@ -56,13 +57,18 @@ def test_a_record_and_two_systems_are_printed_and_side_by_side(
     with Image.open(path) as picture:
         assert picture.width == 4 * (CELL + MARGIN) + MARGIN
         # input, reference, then systems by name: failed has no picture, good's is red
-        assert (cell(picture, 3, CELL, CELL) == (200, 0, 0)).all()
-        assert not (cell(picture, 2, CELL, CELL) == (200, 0, 0)).all(axis=-1).any()
+        red_rows = np.flatnonzero(
+            (np.asarray(picture)[:, MARGIN + 3 * (CELL + MARGIN) + 9] == (200, 0, 0)).all(axis=-1)
+        )
+        top = int(red_rows[0])
+        assert top > MARGIN + LINE, "no room for a heading"
+        assert (cell(picture, 3, CELL, CELL, top) == (200, 0, 0)).all()
+        assert not (cell(picture, 2, CELL, CELL, top) == (200, 0, 0)).all(axis=-1).any()
         reference = Image.open(io.BytesIO(record.output_images[0].data)).convert("RGB")
         scale = CELL / max(reference.size)
         size = (round(reference.width * scale), round(reference.height * scale))
         way = Image.Resampling.LANCZOS if scale < 1 else Image.Resampling.NEAREST
-        assert (cell(picture, 1, *size) == np.asarray(reference.resize(size, way))).all()
+        assert (cell(picture, 1, *size, top) == np.asarray(reference.resize(size, way))).all()
 
 
 def test_several_inputs_and_the_name_in_the_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,7 +78,7 @@ def test_several_inputs_and_the_name_in_the_release(tmp_path: Path, capsys: pyte
     assert path.name == "here.png"
     assert record.id in capsys.readouterr().out
     labels = [panel.label for panel in panels(record, [])]
-    assert labels == [f"input {n + 1}" for n in range(len(record.input_images))]
+    assert labels == [f"input image {n + 1}" for n in range(len(record.input_images))]
 
 
 def test_an_unknown_id_has_near_matches(capsys: pytest.CaptureFixture[str]) -> None:
