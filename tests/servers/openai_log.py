@@ -42,6 +42,11 @@ class Seen:
     message: str = ""
 
     @property
+    def is_whole(self) -> bool:
+        """Whether a reply of the model was sent, good or not."""
+        return self.status == 200 and self.misbehaviour not in ("half", "content_type", "error_200")
+
+    @property
     def is_good(self) -> bool:
         """Whether a careful reader gets a verdict out of what was sent."""
-        return self.status == 200 and self.misbehaviour in (None, "slow", *misbehaviour.MENDABLE)
+        return self.is_whole and self.misbehaviour in (None, "slow", *misbehaviour.MENDABLE)
