@@ -119,7 +119,7 @@ class Asker:
         Raises:
             serving.faults.CallFailed: it can't be reached, or refuses this client.
         """
-        if not judge.urls:
+        if not judge.served:
             return "text"
         if self.asking.reply_format is not None:
             return self.asking.reply_format
@@ -167,10 +167,13 @@ class Asker:
         for sample in samples:
             for judge in self.judges:
                 for item in wanted(sample):
-                    prompt, what = self._asked(sample, judge, *item)
-                    if key_of(what) in self._cache:
+                    try:
+                        prompt, what = self._asked(sample, judge, *item)
+                        if key_of(what) in self._cache:
+                            continue
+                        found = estimate(prompt.messages, self.asking.max_tokens)
+                    except Unscored:
                         continue
-                    found = estimate(prompt.messages, self.asking.max_tokens)
                     total += found if self._budget is None else self._budget.price(found, judge.name)
         return total
 
@@ -254,6 +257,8 @@ class Asker:
                 entry = await ask()
             else:
                 entry = await self._cache.get_or_ask(key_of(what), ask, usable=True)
+        except Unscored as error:
+            return Found(judge.name, view, number, reason=error.reason)
         except _NoReply as error:
             self._tell(f"{judge.name}: {error}")
             return Found(judge.name, view, number)
@@ -313,7 +318,13 @@ class Asker:
             return Found(judge.name, view, number, usage=usage)
         try:
             verdict = read_verdict(
-                entry.text, self.rubric, sample.config, sample.task, view, finish_reason=entry.finish_reason
+                entry.text,
+                self.rubric,
+                sample.config,
+                sample.task,
+                view,
+                finish_reason=entry.finish_reason,
+                response=sample.response,
             )
         except Unusable as error:
             # An entry of before, under another reading; or one that a lab's export brought.

@@ -1,31 +1,22 @@
-"""What keeps a sample from being judged: nothing there, or nothing that can be read."""
+"""What keeps a sample from being judged before any picture is looked at: nothing there, or an error's sentence."""
 
-from functools import lru_cache
-
-from .. import images
-from ..failures import Unscored
 from ..failures import is_error_text
 from .prompt import JudgeSample
 
-# What a config's outputs must hold; a missing answer to a VQA question is nothing that a judge could look at.
 _TEXT = frozenset({"vqa", "gen"})
 _IMAGE = frozenset({"edit", "gen"})
 
 
 def failure(sample: JudgeSample) -> str | None:
-    """Why a sample can't be judged, one of `failures.REASONS`; None if it can.
+    """Why a sample can't be judged, one of `failures.REASONS`; None if it can, as far as its texts tell.
 
-    An output that is missing, an error sentence or no image is the system's failure; a reference or an input that can't
-    be read is not.
+    Images are read when the prompt is made, which has the same reasons: a reply from the cache needs none.
     """
-    if sample.config in _IMAGE and (reason := _image_reason(sample.output_image)):
-        return reason
+    if sample.config in _IMAGE and sample.output_image is None:
+        return "missing"
     if sample.config in _TEXT and (reason := _text_reason(sample.response)):
         return reason
-    shown = (*sample.inputs, *((sample.reference_image,) if sample.config in _IMAGE else ()))
-    if any(_image_reason(data) for data in shown):
-        return "reference_missing"
-    return None
+    return "reference_missing" if sample.config in _IMAGE and sample.reference_image is None else None
 
 
 def _text_reason(text: str | None) -> str | None:
@@ -34,14 +25,3 @@ def _text_reason(text: str | None) -> str | None:
     if is_error_text(text):
         return "error_text"
     return None if text.strip() else "empty"
-
-
-@lru_cache(maxsize=256)
-def _image_reason(data: bytes | None) -> str | None:
-    if data is None:
-        return "missing"
-    try:
-        images.read(data)
-    except Unscored as error:
-        return error.reason
-    return None

@@ -1,5 +1,6 @@
 """Which judges are asked: one, or a jury, behind servers or in this process."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -12,6 +13,7 @@ from .client import Backend
 from .client import OpenAIBackend
 
 DEFAULT_MODEL = "Qwen/Qwen3-VL-8B-Instruct"
+URL_VARIABLE = "MEDGEN_JUDGE_URL"
 BACKENDS = ("openai", "transformers")
 FORMATS = ("json_schema", "json_object", "text")
 
@@ -46,13 +48,15 @@ class Judge:
     Attributes:
         name: the model, as its server knows it, or its Hub id or folder's name.
         model: the model, or the folder that holds it.
-        urls: servers that have it; none for a model in this process.
+        served: whether it is behind servers, not in this process.
+        urls: those servers.
         in_process: where it runs in this process.
         offline: don't try the network for its weights.
     """
 
     name: str
     model: str
+    served: bool
     urls: tuple[str, ...]
     in_process: InProcess
     offline: bool | None
@@ -60,7 +64,7 @@ class Judge:
     @property
     def revision(self) -> str | None:
         """Of a model in this process what tells it from others of its name: a digest of its weights, and its type."""
-        if self.urls or self.unavailable():
+        if self.served or self.unavailable():
             return None
         from .local import identity
 
@@ -69,15 +73,24 @@ class Judge:
 
     def unavailable(self) -> str | None:
         """Why its weights can't be had; None where they are here or it is behind a server."""
-        if self.urls:
+        if self.served:
             return None
         from .local import unavailable
 
         return unavailable(self.model, revision=self.in_process.revision, offline=self.offline)
 
     def backend(self, asking: Asking, budget: Budget | None, known_mode: str | None) -> Backend:
-        """A connection to it."""
-        if self.urls:
+        """A connection to it.
+
+        Raises:
+            ValueError: it is behind a server that nobody named.
+        """
+        if self.served and not self.urls:
+            raise ValueError(
+                f"judge {self.name}: expected the base URL of an OpenAI-compatible server that has it "
+                f"(url=, --judge-url or ${URL_VARIABLE}: http://host:8000/v1), got none"
+            )
+        if self.served:
             return OpenAIBackend(
                 self.name,
                 self.urls,
@@ -117,21 +130,21 @@ def chosen(
     """The judges that the options mean.
 
     Raises:
-        ValueError: an unknown back end, no server for one that needs it, a jury's entry without one, or a name twice.
+        ValueError: an unknown back end, a server for one that needs none, or a jury's entry without one.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend: expected {', '.join(BACKENDS)}; got {backend!r}")
     if jury:
         return _jury(jury, in_process, offline)
     urls = (url,) if isinstance(url, str) else tuple(url or ())
+    if not urls and backend == "openai":
+        urls = tuple(part.strip() for part in os.environ.get(URL_VARIABLE, "").split(",") if part.strip())
     if backend == "transformers":
         if urls:
             raise ValueError(f"url: expected none with backend='transformers', which asks no server; got {urls[0]!r}")
         folder = Path(model).expanduser()
-        return (Judge(folder.resolve().name if folder.is_dir() else model, model, (), in_process, offline),)
-    if not urls:
-        raise ValueError("url: expected the base URL of an OpenAI-compatible server (http://host:8000/v1); got none")
-    return (Judge(model, model, tuple(dict.fromkeys(urls)), in_process, offline),)
+        return (Judge(folder.resolve().name if folder.is_dir() else model, model, False, (), in_process, offline),)
+    return (Judge(model, model, True, tuple(dict.fromkeys(urls)), in_process, offline),)
 
 
 def _jury(entries: Sequence[str], in_process: InProcess, offline: bool | None) -> tuple[Judge, ...]:
@@ -143,9 +156,9 @@ def _jury(entries: Sequence[str], in_process: InProcess, offline: bool | None) -
             faults.append(f"jury: expected model@URL; got {entry!r}")
         elif model in found:
             # one judge behind several servers
-            found[model] = Judge(model, model, (*found[model].urls, url), in_process, offline)
+            found[model] = Judge(model, model, True, (*found[model].urls, url), in_process, offline)
         else:
-            found[model] = Judge(model, model, (url,), in_process, offline)
+            found[model] = Judge(model, model, True, (url,), in_process, offline)
     if faults:
         raise ValueError("; ".join(faults))
     return tuple(found.values())

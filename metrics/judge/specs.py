@@ -107,7 +107,7 @@ def _figures(view: str, sheet: Rubric, judges: Sequence[str], rows: Sequence[Row
     for count in COUNTS:
         total = [row.values[name] for row in rows if (name := dimension(count, view)) in row.values]
         if total:
-            found[count] = sum(total)
+            found[count] = round(sum(total))
     if len(judges) > 1:
         from .agreement import agreement
 

@@ -286,7 +286,7 @@ class JudgeTier:
         return [(view, number, self.seed + number) for view in self.views for number in range(self.samples)]
 
     def _row(self, sample: JudgeSample, found: Sequence[Found]) -> Row:
-        reason = failure(sample) or next((item.reason for item in found if item.reason), None)
+        reason = failure(sample)
         flags = ["refused"] if sample.response is not None and is_refusal(sample.response) else []
         if reason is not None:
             return Row(reasons=dict.fromkeys(self._asked(sample), reason), flags=tuple(flags))
@@ -294,17 +294,22 @@ class JudgeTier:
         reasons: dict[str, str] = {}
         for view in self.views:
             of_view = [item for item in found if item.view == view]
+            # of the two views one may show a picture that can't be read, and the other not
+            unshown = next((item.reason for item in of_view if item.reason), None)
+            if unshown is not None:
+                reasons.update(dict.fromkeys(self._asked(sample, [view]), unshown))
+                continue
             self._add(view, sample, of_view, values, reasons)
             for count in judge_specs.COUNTS:
                 values[judge_specs.dimension(count, view)] = float(sum(getattr(item.usage, count) for item in of_view))
             flags += [f"repaired_{view}"] if any(item.repaired for item in of_view) else []
         return Row(values, reasons, tuple(flags))
 
-    def _asked(self, sample: JudgeSample) -> list[str]:
-        """The metrics that apply to a sample."""
+    def _asked(self, sample: JudgeSample, views: Sequence[str] | None = None) -> list[str]:
+        """The metrics of these views, default all, that apply to a sample."""
         names = [dimension.key for dimension in self.rubric.dimensions(sample.config, sample.task)]
         found = []
-        for view in self.views:
+        for view in self.views if views is None else views:
             found += [judge_specs.holistic(view), *(judge_specs.dimension(name, view) for name in names)]
             found += [judge_specs.dimension("dimensions", view)] if self.protocol == "standard" else []
         return found
@@ -320,7 +325,7 @@ class JudgeTier:
         }
         metric = judge_specs.holistic(view)
         if not all(by_judge.values()):
-            reasons.update({name: "judge_failed" for name in self._asked(sample) if name.endswith(f"_{view}")})
+            reasons.update(dict.fromkeys(self._asked(sample, [view]), "judge_failed"))
             return
         overall = {name: _mean([verdict.overall for verdict in given]) for name, given in by_judge.items()}
         values[metric] = _mean(list(overall.values()))

@@ -4,12 +4,15 @@ import ast
 import doctest
 import inspect
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import evaluate
 import pytest
 
 from medgen_metrics.module import ScoringModule
+
+from ..servers.openai_server import openai_server
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(path for path in (ROOT / "metrics").glob("medgen_*") if path.is_dir())
@@ -30,6 +33,14 @@ SECTIONS = (
 @pytest.fixture(autouse=True)
 def _from_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _a_judge() -> Iterator[None]:
+    """The server that the judge's examples ask."""
+    with openai_server() as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MEDGEN_JUDGE_URL", server.url)
+        yield
 
 
 def test_loads_by_folder_and_scores_nothing_at_first(folder: Path) -> None:

@@ -1,0 +1,1 @@
+"""Text similarity and exact match as an `evaluate` module."""
