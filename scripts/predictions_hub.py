@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
+from pathlib import PurePath
 from pathlib import PurePosixPath
+from pathlib import PureWindowsPath
 from typing import NamedTuple
 from urllib.parse import quote
 from urllib.parse import unquote
 
+from medgen_metrics.failures import is_error_text
+
+from .atomic import write_text
 from .errors import UsageError
 from .jsonl import Findings
 from .jsonl import shorten
@@ -25,7 +29,7 @@ PATIENCE = 10  # seconds to wait for the Hub's first answer; the library itself 
 # Of `hf://` a `Path` keeps one slash.
 _SCHEME = re.compile(r"hf:/+")
 _PLACE = re.compile(
-    r"datasets/(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>refs/[\w-]+/[^/]+|[^/]+))?(?:/(?P<inside>.*))?"
+    r"hf://datasets/(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>refs/[\w-]+/[^/]+|[^/]+))?(?:/(?P<inside>.*))?"
 )
 
 
@@ -43,8 +47,15 @@ class HubPath:
     revision: str | None = None
     inside: str = ""
 
+    def below(self, name: PurePath) -> "HubPath":
+        """A file or folder in this one."""
+        inside = PurePosixPath(self.inside, name).as_posix()
+        return HubPath(self.repository, self.revision, "" if inside == "." else inside)
+
     def __str__(self) -> str:
-        revision = "" if self.revision is None else f"@{quote(self.revision)}"
+        revision = self.revision or ""
+        # Of revisions with slashes the Hub itself writes only those of `refs` plainly.
+        revision = revision and f"@{quote(revision, safe='/' if revision.startswith('refs/') else '')}"
         return f"hf://datasets/{self.repository}{revision}" + (f"/{self.inside}" if self.inside else "")
 
 
@@ -58,11 +69,12 @@ def parse(path: str | Path) -> HubPath | None:
     scheme = _SCHEME.match(text)
     if scheme is None:
         return None
-    match = _PLACE.fullmatch(text[scheme.end() :])
+    text = f"hf://{text[scheme.end() :]}"
+    match = _PLACE.fullmatch(text)
     parts = [part for part in ((match and match["inside"]) or "").split("/") if part not in ("", ".")]
     if match is None or ".." in parts:
         raise UsageError(
-            f"{text}: expected hf://datasets/OWNER/NAME, with @REVISION and /PATH where needed, got {shorten(text)}"
+            f"{text}: expected a data set's hf://datasets/OWNER/NAME, with @REVISION and /PATH (no '..') where needed"
         )
     revision = match["revision"]
     return HubPath(match["repository"], None if revision is None else unquote(revision), "/".join(parts))
@@ -86,16 +98,6 @@ class _Listing(NamedTuple):
     commit: str
     files: frozenset[str]
     folder: Path | None
-
-
-def pin(path: str | Path, offline: bool = False) -> str:
-    """The path, one on the Hub with the commit that it means now.
-
-    Raises:
-        UsageError: the Hub or the revision can't be reached.
-    """
-    place = parse(path)
-    return str(path) if place is None else str(_pinned(place, _listing(place, offline)))
 
 
 def fetch(place: HubPath, configs: Sequence[str], any_shards: bool, offline: bool = False) -> Fetched:
@@ -128,27 +130,19 @@ def fetch(place: HubPath, configs: Sequence[str], any_shards: bool, offline: boo
             f"{shorten(absent[0])}); run once without --offline and HF_HUB_OFFLINE"
         )
     _download(place, listing, sorted(images), offline)
-    return Fetched(folder / place.inside, _pinned(place, listing))
-
-
-def _pinned(place: HubPath, listing: _Listing) -> HubPath:
-    return HubPath(place.repository, listing.commit, place.inside)
+    if not offline and place.revision != listing.commit:
+        # What the revision means now, as the library itself would note it: offline it is found again.
+        write_text(folder.parent.parent / "refs" / (place.revision or "main"), listing.commit)
+    return Fetched(folder / place.inside, HubPath(place.repository, listing.commit, place.inside))
 
 
 def _listing(place: HubPath, offline: bool) -> _Listing:
-    from huggingface_hub import constants
-
-    return _list(place.repository, place.revision, offline or constants.HF_HUB_OFFLINE)
-
-
-@lru_cache
-def _list(repository: str, revision: str | None, offline: bool) -> _Listing:
-    """Ask for a revision once, so that all of a run speaks of the same commit."""
     from huggingface_hub import HfApi
+    from huggingface_hub import constants
     from huggingface_hub import snapshot_download
 
-    place = HubPath(repository, revision)
-    if offline:
+    repository, revision = place.repository, place.revision
+    if offline or constants.HF_HUB_OFFLINE:
         with _told(place, "offline, and the Hub's cache has not got it; run once without --offline and HF_HUB_OFFLINE"):
             folder = Path(snapshot_download(repository, repo_type="dataset", revision=revision, local_files_only=True))
         files = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
@@ -164,7 +158,7 @@ def _told(place: HubPath, remedy: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        cause = " ".join(str(error).split())[:300]
+        cause = shorten(" ".join(str(error).split()), 200)
         raise UsageError(f"{place}: can't be had: {type(error).__name__}: {cause}; {remedy}") from error
 
 
@@ -195,15 +189,22 @@ def _folder(name: str) -> str:
 
 
 def _image_names(file: Path) -> set[str]:
-    """The image paths that a file's rows give: outputs, and inputs where a row has no id to be joined by."""
+    """The image paths that a file's rows give: outputs, and inputs where a row has no id to be joined by.
+
+    Without those that the reader refuses, and without error sentences.
+    """
     found = set[str]()
     for _, row in rows_of(file, Findings(file, "predictions")):
         keys = ["image", "output_image"]
         keys += [] if row.get("id") or row.get("sample_id") else ["input_image", "input_images"]
         for value in map(row.get, keys):
             found.update(name for name in (value if isinstance(value, list) else [value]) if isinstance(name, str))
-    found.discard("")
-    return found
+    return {name for name in found if name and not is_error_text(name) and not _leads_out(name)}
+
+
+def _leads_out(name: str) -> bool:
+    windows = PureWindowsPath(name)
+    return ".." in windows.parts or bool(windows.drive or windows.root)
 
 
 def _places(file: str, name: str) -> list[str]:

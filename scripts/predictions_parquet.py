@@ -188,7 +188,8 @@ def _is_image(kind: "pa.DataType") -> bool:
         return _is_image(kind.value_type)
     if types.is_struct(kind):
         index = kind.get_field_index("bytes")
-        return index >= 0 and _is_image(kind.field(index).type)
+        # Where no cell has bytes a writer may not know their type.
+        return index >= 0 and (types.is_null(kind.field(index).type) or _is_image(kind.field(index).type))
     return types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
 
 

@@ -16,7 +16,6 @@ from typing import Any
 from medgen_metrics.rows import Row
 from medgen_metrics.rows import mean
 
-from . import predictions_hub
 from . import result_file
 from .image_roots import ImageRoots
 from .join import Ladder
@@ -26,6 +25,7 @@ from .predictions import rows_of
 from .result_file import ResultFile
 from .score import ScoreOptions
 from .score import score
+from .scoring.jobs import given
 from .scoring.jobs import jobs
 from .scoring.task import Task
 from .scoring.task import read_tasks
@@ -108,7 +108,8 @@ def reproduce(
     Raises:
         UsageError: bad input, as `score`.
     """
-    paths = [predictions_hub.pin(path, options.offline) for path in paths]
+    # Of predictions on the Hub, the commit that is scored is the one that is compared.
+    paths = given(jobs(paths, config, system, offline=options.offline))
     written = score(paths, options, config=config, system=system)
     results = {result.system: result for result in map(result_file.load, written)}
     tasks = read_tasks(

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 from dataclasses import replace
 from pathlib import Path
 from pathlib import PurePath
@@ -31,12 +32,14 @@ class Job:
     Attributes:
         path: a JSONL or Parquet file, or a folder of Parquet shards, on this machine.
         origin: where on the Hub it was fetched from, with the commit as its revision; None for a local one.
+        given: the path that the user gave, one on the Hub with the commit that it meant.
     """
 
     system: str
     config: str
     path: Path
     origin: HubPath | None = None
+    given: str = field(default="", compare=False)
 
     @property
     def place(self) -> str:
@@ -81,6 +84,11 @@ def jobs(
     return list({(job.system, job.config): job for job in found}.values())
 
 
+def given(todo: Sequence[Job]) -> list[str]:
+    """The paths that mean these jobs again, on another process or later, though a branch on the Hub may have moved."""
+    return list(dict.fromkeys(job.given for job in todo))
+
+
 def sources(folder: Path, config: str) -> list[Path]:
     """What a folder of a system's predictions has of a config; more than one is a fault."""
     files = [folder / f"{config}.jsonl", folder / f"{config}.parquet"]
@@ -113,20 +121,15 @@ def _found(path: str | Path, config: str | None, system: str | None, offline: bo
     if place is None:
         path = Path(path)
         # A name is that of the file or folder itself, whatever link led there.
-        return _of(path, path.resolve(), config, system)
+        return [replace(job, given=str(path)) for job in _of(path, path.resolve(), config, system)]
     wanted = CONFIGS if config is None else (config,)
     fetched = predictions_hub.fetch(place, wanted, any_shards=config is not None, offline=offline)
     logical = PurePosixPath(place.repository, place.inside)
     made = _of(fetched.path, logical, config, system)
-    inside = {job.path: job.path.relative_to(fetched.path).as_posix() for job in made}
     return [
-        replace(job, origin=HubPath(place.repository, fetched.place.revision, _below(place.inside, inside[job.path])))
+        replace(job, origin=fetched.place.below(job.path.relative_to(fetched.path)), given=str(fetched.place))
         for job in made
     ]
-
-
-def _below(folder: str, name: str) -> str:
-    return str(PurePosixPath(folder, name)) if folder or name != "." else ""
 
 
 def _of(path: Path, named: PurePath, config: str | None, system: str | None) -> list[Job]:
