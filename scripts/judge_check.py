@@ -20,6 +20,7 @@ from .records import load_records
 from .scoring.judge_options import JudgeOptions
 from .scoring.judge_options import build
 from .scoring.judging import judge_sample
+from .scoring.results import make_folder
 from .subset import choose
 
 if TYPE_CHECKING:
@@ -81,13 +82,15 @@ def judge_check(judge: JudgeOptions, options: CheckOptions) -> Check:
             raise Failure(next(iter(tier.unavailable.values())))
         originals = _originals(options)
         try:
+            if options.save is not None:
+                make_folder(options.save.parent, "--save")  # told before anything is paid for
             _look_for_drift(judge.sentinel, tier)
             check, rows, pairs = examine(originals, tier, options.seed, options.mark, options.injections)
+            print(report(check))
             if options.save is not None:
                 _save(options.save, tier, options, pairs, rows, check)
         except ServingError as error:
             raise Failure(str(error)) from error
-    print(report(check))
     return check
 
 

@@ -83,7 +83,7 @@ def test_imports_cost_nothing_that_is_not_used(code: str, banned: tuple[str, ...
     assert not set(loaded) & set(banned)
 
 
-@pytest.mark.parametrize("verb", ["", "demo", "run", "score", "table", "weights"])
+@pytest.mark.parametrize("verb", ["", "demo", "run", "score", "judge-check", "table", "weights"])
 def test_help_needs_no_heavy_library(verb: str) -> None:
     code = (
         "import sys; from medgen_scripts.cli import app; "

@@ -161,9 +161,8 @@ def verdict(figure: Accuracy, mark: float = MARK) -> Verdict:
         mark: the accuracy that a fit judge exceeds.
     """
     if figure.value is None or figure.low is None or figure.high is None:
-        return Verdict(
-            "undetermined", f"{figure.judged} of {figure.pairs} pairs of {figure.groups} source images", None
-        )
+        why = f"{figure.judged} of {figure.pairs} pairs judged, of {figure.groups} source image(s): no interval"
+        return Verdict("undetermined", why, None)
     shown = f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
     if figure.groups < MIN_GROUPS:
         least = ceil(figure.judged * MIN_GROUPS / figure.groups)

@@ -120,8 +120,12 @@ def _interval(rows: Sequence[Row], groups: Sequence[str], spec: MetricSpec) -> d
     return {"interval": ends, "groups": made.groups, "largest_group": made.largest}
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Path, option: str = "--out") -> None:
     """Make the results' folder before anything is scored.
+
+    Args:
+        folder: where results will be.
+        option: that names it.
 
     Raises:
         UsageError: it can't be made or written.
@@ -132,7 +136,7 @@ def make_folder(folder: Path) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise UsageError(
-            f"{folder}: expected a folder that can be written, got: {error.strerror}; give another --out"
+            f"{folder}: expected a folder that can be written, got: {error.strerror}; give another {option}"
         ) from error
 
 

@@ -75,13 +75,20 @@ def test_a_judge_without_verdicts_is_undetermined() -> None:
     check = checked(lambda sample, view: None)
     found = check.views["with_reference"]
     assert (found.overall.judged, found.overall.value, found.verdict.word) == (0, None, "undetermined")
-    assert "UNDETERMINED: 0 of " in report(check)
+    assert "judged, of 0 source image(s): no interval" in report(check)
 
 
 @pytest.mark.parametrize("mark", [0.0, 1.0, -1, 2])
 def test_a_mark_is_a_share(mark: float) -> None:
     with pytest.raises(UsageError, match="--mark"):
         verb.judge_check(JudgeOptions(judge_url=("http://127.0.0.1:9/v1",)), verb.CheckOptions(mark=mark))
+
+
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    options = verb.CheckOptions(edition="sample", configs=("vqa",), limit=2, save=tmp_path / "file" / "kept.json")
+    with pytest.raises(UsageError, match="give another --save"):
+        verb.judge_check(JudgeOptions(judge_url=("http://127.0.0.1:9/v1",)), options)
 
 
 def test_end_to_end_against_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
