@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
-from functools import lru_cache
 from io import BytesIO
 
 import numpy as np
@@ -240,7 +239,6 @@ def _with_image(right: JudgeSample, image: bytes | None, of: bytes | None = None
     return replace(right, output_image=image)
 
 
-@lru_cache(maxsize=4096)
 def is_visible(first: bytes, second: bytes) -> bool:
     """Whether two images differ visibly: 0.5 % of the pixels by more than 25 of 255 levels in any channel.
 

@@ -6,6 +6,7 @@ import pytest
 
 from medgen_metrics.judge import drift
 from medgen_scripts import judge_check as verb
+from medgen_scripts.cli import main
 from medgen_scripts.errors import UsageError
 from medgen_scripts.judge_examine import Check
 from medgen_scripts.judge_examine import examine
@@ -110,7 +111,11 @@ def test_end_to_end_against_a_server(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert len(saved["probes"]) >= views["with_reference"].overall.pairs
         # a second run asks for nothing that is in the cache
         asked = len(server.log)
-        verb.judge_check(judge, few)
+        options = ["--edition", "sample", "--config", "gen", "--limit", "2", "--no-injections", "--judge-model", "stub"]
+        with pytest.raises(SystemExit) as ended:
+            main(["judge-check", *options, "--judge-url", server.url, "--out", str(tmp_path / "out")])
+        assert ended.value.code == 0
+        assert capsys.readouterr().out == page
         assert len(server.log) == asked
         with build(judge, protocol="paper", out=tmp_path / "out", device=None, offline=None) as tier:
             assert drift.sentinel(kept, tier) == []

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from medgen_metrics.judge.flips import laterality
 from medgen_metrics.judge.flips import negation
@@ -81,3 +83,17 @@ def test_the_other_number(text: str, other: str | None) -> None:
 def test_flips_are_linear_in_the_texts_length() -> None:
     for text in ("left " * 40_000, "is " * 40_000, "no " * 40_000, "1." * 40_000, " " * 100_000):
         laterality(text), negation(text), number(text)
+
+
+_WORDS = (
+    *"the left right lung is are no not without nodule 5 20 % mm T1 . , ; No Yes both nothing Left-sided".split(),
+    "\n",
+)
+
+
+@given(st.lists(st.sampled_from(_WORDS), max_size=14).map(" ".join))
+def test_a_flip_says_something_else_and_a_side_flips_back(text: str) -> None:
+    other = laterality(text)
+    assert other is None or (other != text and laterality(other) == text)
+    assert negation(text) != text
+    assert number(text) != text
