@@ -80,7 +80,7 @@ class OpenAIBackend:
         limit: int = 16,
         attempts: int = 6,
         deadline: float | None = 600.0,
-        timeout: float = 180.0,
+        timeout: float = 300.0,
         budget: Budget | None = None,
         known_mode: str | None = None,
         pool: Mapping[str, Any] | None = None,

@@ -72,7 +72,7 @@ class ChatClient:
         limit: int = 16,
         attempts: int = 6,
         deadline: float | None = 600.0,
-        timeout: float = 180.0,
+        timeout: float = 300.0,
         budget: Budget | None = None,
         pool: Mapping[str, Any] | None = None,
     ) -> None:

@@ -1,8 +1,12 @@
+import math
 from collections.abc import Callable
 from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from medgen_metrics.serving.budget import Budget
 from medgen_metrics.serving.budget import BudgetExhausted
@@ -326,6 +330,59 @@ def test_one_cancelled_request_gives_its_turn_to_the_next() -> None:
         assert anyio.current_time() == pytest.approx(2.0)
 
     virtual_time.run(work)
+
+
+EVENTS: list[Callable[[], Exception | float | None]] = [
+    lambda: None,
+    lambda: 40.0,
+    lambda: Status(500),
+    lambda: Status(429),
+    lambda: Status(503, retry_after="3"),
+    lambda: Status(400),
+    lambda: Status(404),
+    lambda: ConnectionResetError("reset"),
+    lambda: ConnectionRefusedError("refused"),
+    lambda: TimeoutError(),
+    lambda: Malformed("half"),
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(range(len(EVENTS))), max_size=60),
+    st.dictionaries(st.integers(0, 29), st.floats(0, 60), max_size=6),
+    st.integers(1, 6),
+    st.sampled_from([(A,), (A, B), (A, B, "http://c/v1")]),
+    st.sampled_from([None, 20.0]),
+)
+def test_every_request_ends_whatever_happens(
+    events: list[int], cancelled: dict[int, float], limit: int, urls: tuple[str, ...], deadline: float | None
+) -> None:
+    # the virtual clock finds tasks that wait for each other
+    service = Service(1.0, lambda url, number: EVENTS[events[number]]() if number < len(events) else None)
+    pool = Pool(urls, limit=limit, deadline=deadline, seed=0)
+    ended: list[int] = []
+    replies: list[int] = []
+
+    async def one(number: int) -> None:
+        try:
+            with anyio.move_on_after(cancelled.get(number, math.inf)):
+                replies.append(await pool.run(service.send))
+        except (CallFailed, RunStopped):
+            pass
+        ended.append(number)
+
+    async def work() -> None:
+        async with anyio.create_task_group() as group:
+            for number in range(30):
+                group.start_soon(one, number)
+
+    virtual_time.run(work)
+    assert sorted(ended) == list(range(30))
+    assert len(set(replies)) == len(replies)
+    assert service.most <= limit
+    assert [endpoint.flying for endpoint in pool.endpoints] == [0] * len(urls)
+    assert all(endpoint.window <= limit for endpoint in pool.endpoints)
 
 
 def test_requests_of_the_budget_are_sent_and_no_more() -> None:
