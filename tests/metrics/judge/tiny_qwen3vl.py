@@ -6,9 +6,13 @@
 Every part is the real architecture's: model, image processor, byte-level tokenizer, chat template. It says gibberish.
 """
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
+
+from medgen_metrics.judge.rubric import VIEWS
+from medgen_metrics.judge.rubric import rubric
 
 CONTROL = (
     "<|endoftext|>",
@@ -60,7 +64,7 @@ def write(folder: Path, *, seed: int = 0) -> Path:
     from transformers import Qwen3VLConfig
     from transformers import Qwen3VLForConditionalGeneration
 
-    processor = _processor()
+    processor = _processor(folder)
     tokenizer = processor.tokenizer
     ids = {token: tokenizer.convert_tokens_to_ids(token) for token in CONTROL}
     config = Qwen3VLConfig(
@@ -75,12 +79,9 @@ def write(folder: Path, *, seed: int = 0) -> Path:
             "max_position_embeddings": 32_768,
             # wide enough that what is said depends on what is shown
             "initializer_range": 0.3,
-            "rope_parameters": {
-                "rope_type": "default",
-                "rope_theta": 5_000_000.0,
-                "mrope_section": [4, 2, 2],
-                "mrope_interleaved": True,
-            },
+            # as the released models' files have it; read by transformers 4 and 5
+            "rope_theta": 5_000_000.0,
+            "rope_scaling": {"rope_type": "default", "mrope_section": [4, 2, 2], "mrope_interleaved": True},
         },
         vision_config={
             "depth": 2,
@@ -111,17 +112,14 @@ def write(folder: Path, *, seed: int = 0) -> Path:
     return folder
 
 
-def _processor() -> Any:
-    from tokenizers.pre_tokenizers import ByteLevel
-    from transformers import Qwen2Tokenizer
+def _processor(folder: Path) -> Any:
+    from transformers import AutoTokenizer
     from transformers import Qwen2VLImageProcessor
     from transformers import Qwen3VLProcessor
     from transformers import Qwen3VLVideoProcessor
 
-    # One token a byte and no merges: any text can be said.
-    vocabulary = {symbol: number for number, symbol in enumerate(sorted(ByteLevel.alphabet()))}
-    vocabulary["<|endoftext|>"] = len(vocabulary)
-    tokenizer = Qwen2Tokenizer(vocab=vocabulary, merges=[], eos_token="<|im_end|>", pad_token="<|endoftext|>")
+    _write_vocabulary(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.add_special_tokens({"additional_special_tokens": list(CONTROL)})
     images = Qwen2VLImageProcessor(
         patch_size=16,
@@ -132,6 +130,37 @@ def _processor() -> Any:
     return Qwen3VLProcessor(
         image_processor=images, tokenizer=tokenizer, video_processor=Qwen3VLVideoProcessor(), chat_template=TEMPLATE
     )
+
+
+def _write_vocabulary(folder: Path) -> None:
+    """A byte-level BPE of 1,200 tokens, learned from the rubric's words: any text can be said, prompts are short."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import BPE
+    from tokenizers.pre_tokenizers import ByteLevel
+    from tokenizers.trainers import BpeTrainer
+
+    learned = Tokenizer(BPE())
+    learned.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    trainer = BpeTrainer(
+        vocab_size=1200,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=sorted(ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    words = "\n".join(
+        rubric().describe(config, task, view)
+        for config, task in (
+            ("vqa", "question-answering"),
+            ("edit", "noise-reconstruction"),
+            ("gen", "organic-removal"),
+        )
+        for view in VIEWS
+    )
+    learned.train_from_iterator([words], trainer)
+    folder.mkdir(parents=True, exist_ok=True)
+    learned.model.save(str(folder))
+    settings = {"tokenizer_class": "Qwen2Tokenizer", "eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
 
 
 if __name__ == "__main__":
