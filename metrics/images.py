@@ -214,8 +214,8 @@ def _rgb(image: Image.Image) -> Image.Image:
 
 
 def _is_tensor(source: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(source, torch.Tensor)
+    # While another thread imports torch it is there without its names.
+    return isinstance(source, getattr(sys.modules.get("torch"), "Tensor", ()))
 
 
 def _is_hwc(shape: Sequence[int]) -> bool:

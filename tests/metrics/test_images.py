@@ -4,6 +4,8 @@ import io
 import math
 import os
 import struct
+import sys
+import types
 import warnings
 import zlib
 from collections.abc import Callable
@@ -447,3 +449,8 @@ def test_aspect_changes_are_more_than_rounding(
 ) -> None:
     found = pair(read(Image.new("L", candidate)), read(Image.new("L", reference)))
     assert ("aspect_changed" in found.flags) is is_changed
+
+
+def test_an_image_is_read_while_another_thread_imports_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    assert read(np.zeros((8, 9, 3), np.uint8)).size == (9, 8)
