@@ -3,8 +3,17 @@
 from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import anyio
+
+from medgen_metrics.serving.faults import CallFailed
+from medgen_metrics.serving.faults import RunStopped
+from medgen_metrics.serving.pool import Pool
+
+from . import virtual_time
+
+A, B = "http://a/v1", "http://b/v1"
 
 
 class Status(Exception):
@@ -50,3 +59,29 @@ class Service:
             return number
         finally:
             self.flying -= 1
+
+
+def ask(pool: Pool, service: Service, requests: int, **given: Any) -> tuple[list[int], list[Exception], float]:
+    """Replies, failures, and the seconds that all of it took."""
+    replies: list[int] = []
+    failures: list[Exception] = []
+
+    async def one() -> None:
+        try:
+            replies.append(await pool.run(service.send, **given))
+        except (CallFailed, RunStopped) as error:
+            failures.append(error)
+
+    async def work() -> float:
+        async with anyio.create_task_group() as group:
+            for _ in range(requests):
+                group.start_soon(one)
+        return anyio.current_time()
+
+    seconds = virtual_time.run(work)
+    assert all(endpoint.flying == 0 for endpoint in pool.endpoints)
+    return replies, failures, seconds
+
+
+def first(count: int, error: Callable[[], Exception]) -> Callable[[str, int], Exception | None]:
+    return lambda url, number: error() if number < count else None
