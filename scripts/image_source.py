@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from typing import Protocol
 
-CACHE_BYTES = 256 * 2**20
+CACHE_BYTES = 128 * 2**20
 """Image columns of row groups that stay in memory; at least the one that is being read does."""
 
 

@@ -73,3 +73,26 @@ def test_what_no_file_can_be_called_is_absent(name: str, file: Path) -> None:
 def test_what_is_no_path_is_refused(name: str, file: Path) -> None:
     with pytest.raises(PathRefused, match="expected a relative path"):
         ImageRoots.of(file).find(name)
+
+
+def test_in_a_hub_cache_links_lead_to_its_contents_and_roots_end_at_the_revision(tmp_path: Path) -> None:
+    repository = tmp_path / "hub/datasets--me--mine"
+    snapshot = repository / "snapshots" / ("a" * 40)
+    (snapshot / "images").mkdir(parents=True)
+    (repository / "blobs").mkdir()
+    (repository / "refs").mkdir()
+    (repository / "refs/main").write_text("secret")
+    for name, blob in (("edit.jsonl", "1"), ("images/a.png", "2")):
+        (repository / "blobs" / blob).write_bytes(b"x")
+        (snapshot / name).symlink_to(repository / "blobs" / blob)
+    (snapshot / "main.png").symlink_to(repository / "refs/main")
+    roots = ImageRoots.of(snapshot / "edit.jsonl")
+    assert roots.roots == (snapshot,)
+    assert roots.find("images/a.png") == snapshot / "images/a.png"
+    with pytest.raises(PathRefused, match="outside the allowed folders"):
+        roots.find("main.png")
+    # A folder that only is called so allows no more than any other.
+    (repository / "blobs").rename(repository / "other")
+    (snapshot / "images/b.png").symlink_to(repository / "other/2")
+    with pytest.raises(PathRefused, match="outside the allowed folders"):
+        ImageRoots.of(snapshot / "images").find("b.png")

@@ -1,5 +1,6 @@
 """Predictions in Parquet are read as their JSONL is, and told apart from it and from data sets by looking."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from medgen_scripts.predictions_parquet import shards
 from medgen_scripts.records import Records
 from medgen_scripts.validate import is_predictions
 
+from ..readme import README
 from . import given
 from . import parquet
 from .scored import png
@@ -89,6 +91,19 @@ def test_parquet_gives_what_its_jsonl_gives(form: str, folder: Path, gens: Recor
     assert isinstance(first, EmbeddedImage) is ("path" not in form)
     assert first is not None
     assert first.name == ("" if form == "bytes" else "0.png")
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_readmes_way_of_writing_parquet_gives_the_same_predictions(folder: Path, gens: Records) -> None:
+    made = [{name: value for name, value in row.items() if value is not None} for row in rows(gens)[:4]]
+    expected = read_predictions(given.write(folder / "gen.jsonl", made), gens)
+    (block,) = re.findall(r"```python\n(import json\n.*?)```", README.read_text("utf-8"), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(block, "README.md", "exec"), names)
+    names["outputs"](folder, "gen").to_parquet(folder / "gen.parquet")
+    read = read_predictions(folder / "gen.parquet", gens)
+    assert plain(read) == plain(expected)
+    assert isinstance(read.by_id[gens.ids[0]].image, EmbeddedImage)
 
 
 def test_objects_written_as_text_are_objects_again(folder: Path, gens: Records) -> None:

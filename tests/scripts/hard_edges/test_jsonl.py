@@ -109,7 +109,7 @@ def test_any_text_is_scored(text: str, system: Path, cli: Cli) -> None:
         ("edit.jsonl", ["--config", "foo"], "'foo' is not one of"),
         ("edit.jsonl", ["--edition", "sample"], f"unknown id '{EDITS[0]}' in edit, edition sample"),
         ("edit.jsonl", ["--data-dir", "nowhere"], "nowhere: no such folder"),
-        ("gone.jsonl", [], "expected a predictions folder or a JSONL file, got nothing there"),
+        ("gone.jsonl", [], "expected a predictions folder or a JSONL or Parquet file, got nothing there"),
         ("images", [], "expected a folder with vqa.jsonl, edit.jsonl, gen.jsonl, got none of them"),
         ("edit.jsonl", ["--lpips-net", "foo"], "lpips_net: expected alex, squeeze, vgg; got 'foo'"),
         ("edit.jsonl", ["--lpips-weights", "gone"], "lpips_weights: expected torchvision's weights file"),

@@ -37,6 +37,41 @@ def test_a_file_in_our_layout_belongs_to_its_folder(tmp_path: Path) -> None:
     assert jobs([path]) == [Job("mine", "vqa", path)]
 
 
+@pytest.mark.parametrize(
+    ("name", "asked", "system", "config", "path"),
+    [
+        ("mine/edit.parquet", "mine", "mine", "edit", "mine/edit.parquet"),
+        ("mine/edit/test-00000-of-00001.parquet", "mine", "mine", "edit", "mine/edit"),
+        ("mine/edit/test-00000-of-00001.parquet", "mine/edit", "mine", "edit", "mine/edit"),
+        ("mine/edit/test-00000-of-00001.parquet", None, "mine", "edit", "mine/edit/test-00000-of-00001.parquet"),
+        ("mine/data/edit-00000-of-00001.parquet", None, "data", "edit", "mine/data/edit-00000-of-00001.parquet"),
+        ("qwen3-vl_generate.parquet", None, "qwen3-vl", "gen", "qwen3-vl_generate.parquet"),
+    ],
+)
+def test_parquet_is_named_as_jsonl_is_or_as_datasets_names_shards(
+    name: str, asked: str | None, system: str, config: str, path: str, tmp_path: Path
+) -> None:
+    made(tmp_path / name)
+    named = tmp_path / (asked or name)
+    assert jobs([named]) == [Job(system, config, tmp_path / path)]
+
+
+def test_shards_in_a_folder_of_any_name_need_a_config(tmp_path: Path) -> None:
+    made(tmp_path / "mine/train-00000-of-00001.parquet")
+    with pytest.raises(UsageError, match=r"got none of them, nor .parquet files"):
+        jobs([tmp_path / "mine"])
+    assert jobs([tmp_path / "mine"], config="edit") == [Job("mine", "edit", tmp_path / "mine")]
+
+
+def test_one_of_several_shards_and_a_config_given_twice_are_refused(tmp_path: Path) -> None:
+    shard = made(tmp_path / "mine/edit/test-00000-of-00002.parquet")
+    with pytest.raises(UsageError, match="expected all shards, got one of 2; name the folder of them"):
+        jobs([shard])
+    made(tmp_path / "mine/edit.jsonl")
+    with pytest.raises(UsageError, match=r"expected edit predictions once, got edit.jsonl, edit; name one"):
+        jobs([tmp_path / "mine"])
+
+
 def test_a_path_named_twice_is_scored_once(tmp_path: Path) -> None:
     path = made(tmp_path / "mine" / "vqa.jsonl")
     assert jobs([path, tmp_path / "mine"]) == [Job("mine", "vqa", path)]
