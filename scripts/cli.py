@@ -97,7 +97,10 @@ def score(
     context: typer.Context,
     predictions: Annotated[
         list[Path],
-        typer.Argument(help="Folders out/predictions/SYSTEM, or single JSONL files (ours or the public evaluator's)."),
+        typer.Argument(
+            help="Folders out/predictions/SYSTEM, JSONL or Parquet files (ours or the public evaluator's), or such on "
+            "the Hub: hf://datasets/OWNER/NAME[@REVISION][/PATH]."
+        ),
     ],
     config: Annotated[Config | None, typer.Option(help="The config, where the file's name doesn't say it.")] = None,
     system: Annotated[
@@ -240,7 +243,7 @@ def export(
 def validate(
     target: Annotated[
         Path | None,
-        typer.Argument(help="Folder of a data set in any layout, or predictions (a folder or a file). Default: data."),
+        typer.Argument(help="Folder of a data set in any layout, or predictions (as of `score`). Default: data."),
     ] = None,
     edition: EditionOption = Edition.paper,
     data_dir: DataOption = None,
@@ -269,7 +272,7 @@ def show(
     edition: EditionOption = Edition.paper,
     data_dir: DataOption = None,
     predictions: Annotated[
-        list[Path] | None, typer.Option(help="A folder or file of predictions; repeatable. Default: all in OUT.")
+        list[Path] | None, typer.Option(help="Predictions, as of `score`; repeatable. Default: all in OUT.")
     ] = None,
     out: OutOption = Path("out"),
     image_root: Annotated[
