@@ -99,7 +99,7 @@ def score(
         list[Path],
         typer.Argument(
             help="Folders out/predictions/SYSTEM, JSONL or Parquet files (ours or the public evaluator's), or such on "
-            "the Hub: hf://datasets/OWNER/NAME[@REVISION][/PATH]."
+            "the Hub: hf://datasets/OWNER/NAME\\[@REVISION]\\[/PATH]."
         ),
     ],
     config: Annotated[Config | None, typer.Option(help="The config, where the file's name doesn't say it.")] = None,
