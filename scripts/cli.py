@@ -294,6 +294,18 @@ def show(
     )
 
 
+@app.command("judge-serve")
+def judge_serve(
+    model: Annotated[str | None, typer.Option(help="Hub id or folder; default the default judge.")] = None,
+    port: Annotated[int, typer.Option(help="Of the server.")] = 8000,
+    printed: Annotated[bool, typer.Option("--print", help="Print the command lines.")] = False,
+) -> None:
+    """Print the command line that serves the default judge (vLLM) with the right limits."""
+    from .judge_serve import judge_serve as verb
+
+    verb(model=model, port=port, printed=printed)
+
+
 @weights_app.command("list")
 def weights_list() -> None:
     """What each metric needs, where it comes from and whether it is here."""

@@ -74,7 +74,8 @@ def plan(
             table.add_row(escape(task.job.system), task.job.config, name, *counts, _duration(needed))
     Console().print(table)
     processes = options.processes or 1
-    print(f"\nAbout {_duration(total / processes)} on {processes} process{'es' * (processes > 1)}, start-up apart.")
+    if set(built) != {"judge"}:
+        print(f"\nAbout {_duration(total / processes)} on {processes} process{'es' * (processes > 1)}, start-up apart.")
     if "judge" in built:
         cost = "" if asked.cost is None else f", ${asked.cost:,.2f} at most"
         print(

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
@@ -28,6 +29,9 @@ from .scoring.drive import score_tier
 from .scoring.jobs import given
 from .scoring.jobs import jobs
 from .scoring.judge_options import JudgeOptions
+from .scoring.judging import JudgeWork
+from .scoring.judging import judge_failures
+from .scoring.judging import look_for_drift
 from .scoring.task import Task
 from .scoring.task import read_tasks
 
@@ -103,7 +107,8 @@ def score(
             results.make_folder(options.out / "results")
         if spawn:
             _release(locks)
-            build_tiers(tasks, names, options, options.device)  # options that a tier refuses are told once, too
+            # options that a tier refuses are told once, too
+            _prepare(build_tiers(tasks, names, options, options.device), None)
             _fetch_weights(names, options)
             launch.relaunch(options.processes or 1, _arguments(given(todo), options, config, system))
         return _score(tasks, names, options, here)
@@ -130,18 +135,44 @@ def _release(locks: Sequence["BaseFileLock"]) -> None:
 
 def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, here: launch.Ranks) -> list[Path]:
     built = build_tiers(tasks, names, options, here.device, here.size)
+    _prepare(built, options.judge.sentinel if here.is_main else None)
     for name, tier in built.items():
         for metric, why in tier.scorer.unavailable.items():
             if here.is_main:
                 _say(f"{name}: {metric} is left unscored: {why}")
-    for task in tasks:
-        for name, tier in built.items():
-            if name in tiers.CONFIG_TIERS[task.job.config]:
-                score_tier(task, name, tier, options.out, here)
+    try:
+        for task in tasks:
+            for name, tier in built.items():
+                if name in tiers.CONFIG_TIERS[task.job.config]:
+                    with judge_failures() if isinstance(tier, JudgeWork) else nullcontext():
+                        score_tier(task, name, tier, options.out, here)
+    finally:
+        _tell_usage(built)
     here.wait()
     if not here.is_main:
         return []
     return _aggregate(tasks, built, options)
+
+
+def _prepare(built: Mapping[str, tiers.Tier], sentinel: Path | None) -> None:
+    """Ask the judge's server how it wants to be asked, before hours are spent on other tiers; look for drift."""
+    for tier in built.values():
+        if isinstance(tier, JudgeWork):
+            with judge_failures():
+                _ = tier.scorer.definition
+                tier.drift = look_for_drift(sentinel, tier.scorer)
+            for said in tier.drift:
+                _say(f"judge: {said}")
+
+
+def _tell_usage(built: Mapping[str, tiers.Tier]) -> None:
+    for tier in built.values():
+        if isinstance(tier, JudgeWork) and (used := tier.scorer.usage).requests:
+            cost = "" if used.cost is None else f", ${used.cost:,.4f}"
+            _say(
+                f"judge: {used.requests:,} requests with {used.images:,} images, {used.prompt_tokens:,} prompt and "
+                f"{used.completion_tokens:,} completion tokens{cost}"
+            )
 
 
 def build_tiers(

@@ -83,14 +83,14 @@ class Asker:
         asking: Asking,
         *,
         cache: Path | None,
-        budget: Budget | None,
+        budget: Budget,
         dry_run: bool = False,
     ) -> None:
         self.judges = judges
         self._dry_run = dry_run
         self.rubric = rubric
         self.asking = asking
-        self.usage = Usage()
+        self._in_process = Usage()
         self._folder = cache
         self._budget = budget
         self._backends: dict[str, Backend] = {}
@@ -144,6 +144,11 @@ class Asker:
         return self._backends[judge.name]
 
     @property
+    def usage(self) -> Usage:
+        """Of all requests, those that failed and those that found out the reply format included."""
+        return self._budget.used + self._in_process
+
+    @property
     def fingerprints(self) -> Mapping[str, frozenset[str]]:
         """Judge -> fingerprints that came with the replies that were used."""
         return {judge: frozenset(found) for judge, found in self._fingerprints.items()}
@@ -174,7 +179,7 @@ class Asker:
                         found = estimate(prompt.messages, self.asking.max_tokens)
                     except Unscored:
                         continue
-                    total += found if self._budget is None else self._budget.price(found, judge.name)
+                    total += self._budget.price(found, judge.name)
         return total
 
     # --- samples ----------------------------------------------------------------------------------------------------
@@ -299,7 +304,8 @@ class Asker:
             seed=seed,
             max_tokens=self.asking.max_tokens,
         )
-        self.usage += outcome.usage
+        if not judge.served:
+            self._in_process += outcome.usage
         if not outcome.replies:
             raise _NoReply(outcome.message)
         if outcome.verdict is None:

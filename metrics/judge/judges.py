@@ -79,7 +79,7 @@ class Judge:
 
         return unavailable(self.model, revision=self.in_process.revision, offline=self.offline)
 
-    def backend(self, asking: Asking, budget: Budget | None, known_mode: str | None) -> Backend:
+    def backend(self, asking: Asking, budget: Budget, known_mode: str | None) -> Backend:
         """A connection to it.
 
         Raises:
@@ -164,16 +164,13 @@ def _jury(entries: Sequence[str], in_process: InProcess, offline: bool | None) -
     return tuple(found.values())
 
 
-def budget(max_requests: int | None, max_cost: float | None, prices: str | PathLike[str] | None) -> Budget | None:
-    """What may be spent; None where nothing limits or prices it.
+def budget(max_requests: int | None, max_cost: float | None, prices: str | PathLike[str] | None) -> Budget:
+    """What may be spent, and the book of what was.
 
     Raises:
         ValueError: a limit of cost without prices, or prices that can't be read.
     """
     if max_cost is not None and prices is None:
         raise ValueError("max_cost: expected with prices (a file of prices a model), got none")
-    if max_requests is None and max_cost is None and prices is None:
-        return None
-    return Budget(
-        max_requests=max_requests, max_cost=max_cost, prices=None if prices is None else Prices.read(Path(prices))
-    )
+    table = None if prices is None else Prices.read(Path(prices))
+    return Budget(max_requests=max_requests, max_cost=max_cost, prices=table)

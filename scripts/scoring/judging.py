@@ -2,13 +2,18 @@
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
 from medgen_metrics.rows import Row
 from medgen_metrics.signature import digest
 
+from ..errors import Failure
+from ..errors import UsageError
 from ..predictions import Prediction
 from ..records import Record
 
@@ -18,6 +23,38 @@ if TYPE_CHECKING:
 
 Sample = tuple[Record, Prediction | None]
 Reasons = Callable[[Prediction | None], str]
+
+
+@contextmanager
+def judge_failures() -> Iterator[None]:
+    """Turns what ends a judge's run into this command's failure.
+
+    Raises:
+        Failure: a server that doesn't answer or refuses us, a spent budget, a cache that can't be used.
+    """
+    from medgen_metrics.judge.cache import CacheError
+    from medgen_metrics.serving.faults import ServingError
+
+    try:
+        yield
+    except (ServingError, CacheError) as error:
+        raise Failure(f"judge: {error}") from error
+
+
+def look_for_drift(path: Path | None, tier: "JudgeTier") -> list[str]:
+    """What a file of `judge-check --save` says of the judge by now; nothing without a file.
+
+    Raises:
+        UsageError: no such file, or one that speaks of another judge.
+    """
+    if path is None:
+        return []
+    from medgen_metrics.judge.drift import sentinel
+
+    try:
+        return sentinel(path, tier)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--sentinel: {error}") from error
 
 
 class JudgeWork:
@@ -31,6 +68,7 @@ class JudgeWork:
     def __init__(self, scorer: "JudgeTier") -> None:
         self.scorer = scorer
         self.options: dict[str, Any] = scorer.options
+        self.drift: list[str] = []  # what the sentinel says
 
     def cost(self, answer: str | None, prediction: Prediction | None) -> int:
         """All alike."""
@@ -66,7 +104,7 @@ class JudgeWork:
         from medgen_metrics.judge import warnings
 
         judges = [judge.name for judge in self.scorer.judges]
-        found = families.repeated(judges, {system: []})
+        found = [*self.drift, *families.repeated(judges, {system: []})]
         found += warnings.of_rows(rows, self.scorer.views, self.scorer.rubric.names)
         found += [
             f"judge {judge} changed while it was asked: its server gave the fingerprints {', '.join(sorted(given))}"
