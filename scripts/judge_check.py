@@ -145,6 +145,8 @@ def _save(
     listed = list(samples.values())
     middle = (tier.rubric.low + tier.rubric.high) / 2
     kept = [listed[place] for place in drift.choose(listed, [rows[sample.id] for sample in listed], tier.views, middle)]
+    if not kept:
+        raise Failure(f"--save {path}: no output has usable verdicts in every view, so that there is nothing to keep")
     print(
         f"medgen-bench: {len(kept)} outputs are judged {drift.REPEATS} times more, past the cache, to know the noise",
         file=sys.stderr,

@@ -37,7 +37,7 @@ def _view(head: str, found: OfView, mark: float) -> list[str]:
     lines += [_accuracy(f"  {kind.replace('_', ' ')}", figure) for kind, figure in found.by_kind.items()]
     lines += ["dimensions, each over all pairs to which it applies"]
     lines += [_accuracy(f"  {name.replace('_', ' ')}", figure) for name, figure in found.by_dimension.items()]
-    lines += _failures(found.failures)
+    lines += _failures(found.failures) if found.overall.judged else ["no pair has usable verdicts"]
     if found.sway is not None:
         columns = f"{'pairs':>6} {'judged':>6} {'shift':>7} {'[95 %]':>16} {'fallen':>7} {'risen':>7}  [95 %]"
         lines.append(f"{'injections':<{_NAME}} {columns}")
@@ -100,11 +100,17 @@ def _verdicts(check: Check) -> list[str]:
 
 
 def _foot(check: Check) -> list[str]:
-    return [
+    lines = [
         f"Fit: the 95 % interval of pairwise accuracy, clustered by source image, lies above {check.mark:g}. "
         "Ties count half.",
-        "Injections are put into worse outputs; risen and fallen: by 1 or more. Noise alone raises as many scores as "
-        "it lowers.",
-        "Each pair's order follows from how it was made. A fit judge passes what none may fail; that is no evidence "
-        "that its scores are clinically right.",
     ]
+    if any(found.sway is not None for found in check.views.values()):
+        lines.append(
+            "Injections are put into worse outputs; risen and fallen: by 1 or more. Noise alone raises as many scores "
+            "as it lowers."
+        )
+    lines.append(
+        "Each pair's order follows from how it was made. A fit judge passes what none may fail; that is no evidence "
+        "that its scores are clinically right."
+    )
+    return lines

@@ -161,7 +161,9 @@ def verdict(figure: Accuracy, mark: float = MARK) -> Verdict:
         mark: the accuracy that a fit judge exceeds.
     """
     if figure.value is None or figure.low is None or figure.high is None:
-        why = f"{figure.judged} of {figure.pairs} pairs judged, of {figure.groups} source image(s): no interval"
+        why = (
+            f"usable verdicts of {figure.judged} of {figure.pairs} pairs, {figure.groups} source image(s): no interval"
+        )
         return Verdict("undetermined", why, None)
     shown = f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
     if figure.groups < MIN_GROUPS:

@@ -7,6 +7,7 @@ import pytest
 from medgen_metrics.judge import drift
 from medgen_scripts import judge_check as verb
 from medgen_scripts.cli import main
+from medgen_scripts.errors import Failure
 from medgen_scripts.errors import UsageError
 from medgen_scripts.judge_examine import Check
 from medgen_scripts.judge_examine import examine
@@ -76,7 +77,8 @@ def test_a_judge_without_verdicts_is_undetermined() -> None:
     check = checked(lambda sample, view: None)
     found = check.views["with_reference"]
     assert (found.overall.judged, found.overall.value, found.verdict.word) == (0, None, "undetermined")
-    assert "judged, of 0 source image(s): no interval" in report(check)
+    assert "UNDETERMINED: usable verdicts of 0 of " in report(check)
+    assert "no pair has usable verdicts" in report(check)
 
 
 @pytest.mark.parametrize("mark", [0.0, 1.0, -1, 2])
@@ -90,6 +92,19 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_asked(tmp_path
     options = verb.CheckOptions(edition="sample", configs=("vqa",), limit=2, save=tmp_path / "file" / "kept.json")
     with pytest.raises(UsageError, match="give another --save"):
         verb.judge_check(JudgeOptions(judge_url=("http://127.0.0.1:9/v1",)), options)
+
+
+def test_a_judge_without_verdicts_has_nothing_to_keep(tmp_path: Path) -> None:
+    from tests.servers.openai_server import OpenAIServer
+
+    options = verb.CheckOptions(
+        edition="sample", configs=("vqa",), limit=2, injections=False, out=tmp_path, save=tmp_path / "kept.json"
+    )
+    with OpenAIServer(replies=lambda asked: "I can't assist with that.") as server:
+        judge = JudgeOptions(judge_url=(server.url,), judge_model="stub")
+        with pytest.raises(Failure, match="no output has usable verdicts"):
+            verb.judge_check(judge, options)
+    assert not (tmp_path / "kept.json").exists()
 
 
 def test_end_to_end_against_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
