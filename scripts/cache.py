@@ -158,7 +158,7 @@ def export(folder: Path, file: Path, *, model: str | None = None) -> None:
     """
     with _opened(folder) as cache:
         _known_model(cache, model)
-        count = sum(model is None or entry.model == model for entry in cache)
+        count = len(cache) if model is None else sum(entry.model == model for entry in cache)
         if not count:
             raise UsageError(f"{folder}: expected a cache with entries, got none; name its folder with --cache")
         with replacing(file) as raw, _packed(raw, file) as out:
