@@ -2,15 +2,27 @@
 
 import json
 import os
+import struct
+import zlib
+from io import BytesIO
 from pathlib import Path
+
+from PIL import Image
 
 from .material import image_pairs
 
-DISTINCT = 16  # pictures; more records share them, which changes no work: nothing is cached by content
+DISTINCT = 16  # pictures; more records share them, which changes no work where nothing is cached by content
 
 
-def write(folder: Path, count: int, size: int = 512) -> tuple[Path, Path]:
+def write(folder: Path, count: int, size: int = 512, *, unlike: bool = False, grey: bool = False) -> tuple[Path, Path]:
     """Config edit with `count` records, and predictions for it.
+
+    Args:
+        folder: where to.
+        count: of records.
+        size: side of the pictures.
+        unlike: no two files have the same bytes, for what is cached by content; else input and reference are one.
+        grey: one channel, as radiographs, CT and MRI have it.
 
     Returns:
         The data folder and the predictions folder.
@@ -20,6 +32,8 @@ def write(folder: Path, count: int, size: int = 512) -> tuple[Path, Path]:
     import medgen_bench
 
     pairs = image_pairs(min(count, DISTINCT), size)
+    if grey:
+        pairs = [(_grey(candidate), _grey(reference)) for candidate, reference in pairs]
     data, system = folder / "data", folder / "mine"
     (data / "edit").mkdir(parents=True)
     (system / "images").mkdir(parents=True)
@@ -27,7 +41,11 @@ def write(folder: Path, count: int, size: int = 512) -> tuple[Path, Path]:
 
     def rows() -> "object":
         for number in range(count):
-            image = [{"bytes": pairs[number % len(pairs)][1], "path": None}]
+            data = pairs[number % len(pairs)][1]
+            image, reference = (
+                [{"bytes": _marked(data, f"{role} {number}") if unlike else data, "path": None}]
+                for role in ("input", "reference")
+            )
             yield {
                 "id": f"noise-reconstruction-{number:012x}",
                 "release_id": f"made:{number}",
@@ -37,7 +55,7 @@ def write(folder: Path, count: int, size: int = 512) -> tuple[Path, Path]:
                 "instruction": f"Remove the noise of image {number}.",
                 "choices": [],
                 "input_images": image,
-                "output_images": image,
+                "output_images": reference,
                 "source": None,
                 "group": f"g-{number}",
             }
@@ -49,10 +67,25 @@ def write(folder: Path, count: int, size: int = 512) -> tuple[Path, Path]:
         (system / "images" / f"{number}.png").write_bytes(pairs[number][0])
     for number in range(count):
         name = f"images/r{number}.png"
-        os.link(system / "images" / f"{number % DISTINCT}.png", system / name)
+        if unlike:
+            (system / name).write_bytes(_marked(pairs[number % len(pairs)][0], f"output {number}"))
+        else:
+            os.link(system / "images" / f"{number % DISTINCT}.png", system / name)
         lines.append({"id": f"noise-reconstruction-{number:012x}", "text": None, "image": name})
     (system / "edit.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return data, system
+
+
+def _grey(png: bytes) -> bytes:
+    with Image.open(BytesIO(png)) as picture, BytesIO() as out:
+        picture.convert("L").save(out, "PNG")
+        return out.getvalue()
+
+
+def _marked(png: bytes, text: str) -> bytes:
+    """The same picture with a comment in its file, before the last chunk."""
+    chunk = b"tEXt" + b"Comment\0" + text.encode()
+    return png[:-12] + struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk)) + png[-12:]
 
 
 def backbone(folder: Path) -> Path:

@@ -128,7 +128,7 @@ class OpenAIServer:
         self._loop.close()
 
     async def _start(self) -> None:
-        self._room = asyncio.Semaphore(self.slots) if self.slots else contextlib.nullcontext()
+        self._room = asyncio.Semaphore(self.slots) if self.slots else None
         app = web.Application(client_max_size=2**30)
         app.router.add_get("/health", self._health)
         app.router.add_get("/v1/models", self._models)
@@ -188,8 +188,12 @@ class OpenAIServer:
             crowded = self.slots and self.queue is not None and self._in_flight > self.slots + self.queue
             if crowded or seen.misbehaviour in ("429", "503"):
                 return openai_replies.busy("503" if seen.misbehaviour == "503" else "429", self.retry_after)
-            async with self._room:
-                await asyncio.sleep(self.latency + (self.slow if seen.misbehaviour == "slow" else 0))
+            # where a slot is free, reading and checking the request is part of the latency
+            waits = self._room is not None and self._room.locked()
+            async with self._room or contextlib.nullcontext():
+                spent = 0.0 if waits else time.monotonic() - seen.received
+                left = max(0.0, self.latency - spent)
+                await asyncio.sleep(left + (self.slow if seen.misbehaviour == "slow" else 0))
             if (fault := openai_replies.fault(request, seen.misbehaviour)) is not None:
                 return fault
             if isinstance(asked, ChatRequest):

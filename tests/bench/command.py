@@ -1,0 +1,42 @@
+"""`medgen-bench score` as a child process, and what it consumed."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Spent(NamedTuple):
+    """What a process consumed: seconds of wall and of CPU, and KiB at its peak."""
+
+    wall: float
+    cpu: float
+    peak: float
+
+
+def score(source: tuple[Path, Path], out: Path, *arguments: object) -> list[str]:
+    """The command that scores predictions of `made.write`."""
+    data, system = source
+    command = [sys.executable, "-m", "medgen_scripts", "score", str(system), "--edition", "release", "--data-dir"]
+    return [*command, str(data), "--out", str(out), *map(str, arguments)]
+
+
+def start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
+    """Start it, on one thread."""
+    return subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+
+def spent(command: Sequence[str]) -> Spent:
+    """Run it to its end.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    begun = time.perf_counter()
+    _, status, usage = os.wait4(start(command).pid, 0)
+    if status:
+        raise RuntimeError(f"{' '.join(command)} ended with status {status}")
+    return Spent(time.perf_counter() - begun, usage.ru_utime + usage.ru_stime, float(usage.ru_maxrss))
