@@ -19,7 +19,10 @@ from .judge_examine import examine
 from .records import load_records
 from .scoring.judge_options import JudgeOptions
 from .scoring.judge_options import build
+from .scoring.judging import judge_failures
 from .scoring.judging import judge_sample
+from .scoring.judging import look_for_drift
+from .scoring.judging import usage_told
 from .scoring.results import make_folder
 from .subset import choose
 
@@ -65,8 +68,6 @@ def judge_check(judge: JudgeOptions, options: CheckOptions) -> Check:
         Failure: the judge's weights are missing, its server can't be reached or refuses, the budget is spent, or a
             file can't be written.
     """
-    from medgen_metrics.serving.faults import ServingError
-
     from .judge_report import report
 
     if not 0 < options.mark < 1:
@@ -81,30 +82,20 @@ def judge_check(judge: JudgeOptions, options: CheckOptions) -> Check:
         if tier.unavailable:
             raise Failure(next(iter(tier.unavailable.values())))
         originals = _originals(options)
-        try:
+        with judge_failures():
             if options.save is not None:
                 make_folder(options.save.parent, "--save")  # told before anything is paid for
-            _look_for_drift(judge.sentinel, tier)
+            if judge.sentinel is not None:
+                told = look_for_drift(judge.sentinel, tier)
+                for text in told or [f"{judge.sentinel}: the judge gives the scores that it gave"]:
+                    print(f"medgen-bench: judge: {text}", file=sys.stderr)
             check, rows, pairs = examine(originals, tier, options.seed, options.mark, options.injections)
             print(report(check))
             if options.save is not None:
                 _save(options.save, tier, options, pairs, rows, check)
-        except ServingError as error:
-            raise Failure(str(error)) from error
+            if (said := usage_told(tier)) is not None:
+                print(f"medgen-bench: {said}", file=sys.stderr)
     return check
-
-
-def _look_for_drift(path: Path | None, tier: "JudgeTier") -> None:
-    from medgen_metrics.judge.drift import sentinel
-
-    if path is None:
-        return
-    try:
-        told = sentinel(path, tier)
-    except ValueError as error:
-        raise UsageError(f"--sentinel: {error}") from error
-    for text in told or [f"{path}: the judge gives the scores that it gave"]:
-        print(f"medgen-bench: {text}", file=sys.stderr)
 
 
 def _originals(options: CheckOptions) -> list["Original"]:

@@ -32,6 +32,7 @@ from .scoring.judge_options import JudgeOptions
 from .scoring.judging import JudgeWork
 from .scoring.judging import judge_failures
 from .scoring.judging import look_for_drift
+from .scoring.judging import usage_told
 from .scoring.task import Task
 from .scoring.task import read_tasks
 
@@ -167,12 +168,8 @@ def _prepare(built: Mapping[str, tiers.Tier], sentinel: Path | None) -> None:
 
 def _tell_usage(built: Mapping[str, tiers.Tier]) -> None:
     for tier in built.values():
-        if isinstance(tier, JudgeWork) and (used := tier.scorer.usage).requests:
-            cost = "" if used.cost is None else f", ${used.cost:,.4f}"
-            _say(
-                f"judge: {used.requests:,} requests with {used.images:,} images, {used.prompt_tokens:,} prompt and "
-                f"{used.completion_tokens:,} completion tokens{cost}"
-            )
+        if isinstance(tier, JudgeWork) and (said := usage_told(tier.scorer)) is not None:
+            _say(said)
 
 
 def build_tiers(

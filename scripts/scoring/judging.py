@@ -57,6 +57,18 @@ def look_for_drift(path: Path | None, tier: "JudgeTier") -> list[str]:
         raise UsageError(f"--sentinel: {error}") from error
 
 
+def usage_told(tier: "JudgeTier") -> str | None:
+    """What was asked of the judge, and paid; None where all came from the cache."""
+    used = tier.usage
+    if not used.requests:
+        return None
+    cost = "" if used.cost is None else f", ${used.cost:,.4f}"
+    return (
+        f"judge: {used.requests:,} requests with {used.images:,} images, {used.prompt_tokens:,} prompt and "
+        f"{used.completion_tokens:,} completion tokens{cost}"
+    )
+
+
 class JudgeWork:
     """Verdicts of a vision-language model on the outputs.
 
