@@ -82,4 +82,6 @@ SubsetOption = Annotated[
     SubsetName | None, typer.Option(help="lite: a fixed selection of 100 to 200 records a config, instead of --limit.")
 ]
 SeedOption = Annotated[int, typer.Option(help="Seed of --limit and of random systems.")]
-OfflineOption = Annotated[bool, typer.Option("--offline", help="Download nothing: no weights, no predictions on the Hub.")]
+OfflineOption = Annotated[
+    bool, typer.Option("--offline", help="Download nothing: no weights, no predictions on the Hub.")
+]
