@@ -100,7 +100,7 @@ def prune(
 
     with _opened(folder) as cache:
         _known_model(cache, model)
-    removed = 0
+    removed: set[str] = set()  # keys: what stands twice is one entry
     with _errors(), hold(folder, "prune", "pruning", "wait for it"):
         for path in cache_files.files(folder):
             claim = cache_files.claim(path)
@@ -108,33 +108,35 @@ def prune(
                 print(f"{path.name}: left as it is, a running process appends to it")
                 continue
             try:
-                removed += _rewrite(path, goes, dry_run)
+                removed |= _rewrite(path, goes, dry_run)
             finally:
                 cache_files.give_up(path, claim)
-    print(f"{folder}: {_count(removed, 'entry', 'entries')} {'would be ' if dry_run else ''}removed")
+    print(f"{folder}: {_count(len(removed), 'entry', 'entries')} {'would be ' if dry_run else ''}removed")
 
 
-def _rewrite(path: Path, goes: Callable[[Entry], bool], dry_run: bool) -> int:
-    """Put what stays of a file into a new one, and remove the file; how many entries went.
+def _rewrite(path: Path, goes: Callable[[Entry], bool], dry_run: bool) -> set[str]:
+    """Put what stays of a file into a new one, and remove the file; the keys of what went.
 
     The new one has a name of its own, so that whoever has read the old one sees that it is gone, and looks again.
     """
     kept = []
-    lines = 0
+    gone = set()
     for start, line in cache_files.whole_lines(path):
-        lines += 1
         # facts stay
-        if line.startswith(b'{"fact"') or not goes(_entry(path, start, line)):
+        entry = None if line.startswith(b'{"fact"') else _entry(path, start, line)
+        if entry is not None and goes(entry):
+            gone.add(entry.key)
+        else:
             kept.append((start, len(line)))
-    if len(kept) == lines or dry_run:
-        return lines - len(kept)
+    if not gone or dry_run:
+        return gone
     if kept:
         with replacing(path.with_name(f"pruned-{secrets.token_hex(6)}.jsonl")) as new, path.open("rb") as old:
             for start, length in kept:
                 old.seek(start)
                 new.write(old.read(length))
     path.unlink()
-    return lines - len(kept)
+    return gone
 
 
 def _entry(path: Path, start: int, line: bytes) -> Entry:

@@ -57,13 +57,19 @@ def test_list_counts_a_judge_each(folder: Path, capsys: pytest.CaptureFixture[st
         (["--older-than", 1, "--unusable"], {1, 3, 4, 5}),
     ],
 )
-def test_prune_removes_what_meets_every_criterion(folder: Path, criteria: list[object], stay: set[int]) -> None:
+def test_prune_removes_what_meets_every_criterion(
+    folder: Path, criteria: list[object], stay: set[int], capsys: pytest.CaptureFixture[str]
+) -> None:
     before = held(folder)
     with ReplyCache(folder) as cache:
         cache.note("mode", "text")
     assert call("prune", "--cache", folder, *criteria, "--dry-run") == 0
     assert held(folder) == before
     assert call("prune", "--cache", folder, *criteria) == 0
+    would, did = capsys.readouterr().out.splitlines()
+    count = len(before) - len(stay)
+    assert f"{count} {'entry' if count == 1 else 'entries'} would be removed" in would
+    assert would.replace("would be ", "") == did
     assert held(folder) == {entry(number).key: before[entry(number).key] for number in stay}
     assert ReplyCache(folder).facts == {"mode": "text"}
 
