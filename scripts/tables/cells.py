@@ -39,7 +39,9 @@ def lines(entry: Entry, shown: Sequence[Column], common: Mapping[str, set[str]],
     """
     show, records = entry.show, entry.result.rows
     rows = {tier: entry.rows(tier) for tier in records.tiers}
-    has_intervals = show.intervals and show.judges(entry.file.edition)
+    # Verdicts drawn several times are asked for to see how sure the figure is.
+    drawn = {tier for tier, made in entry.result.tiers.items() if made.options.get("samples", 1) > 1}
+    has_intervals = show.judges(entry.file.edition)
     everything = list(range(len(records.id)))
     shares = {metric: [id in ids for id in records.id] for metric, ids in common.items()}
 
@@ -55,7 +57,7 @@ def lines(entry: Entry, shown: Sequence[Column], common: Mapping[str, set[str]],
             ids = [records.id[index] for index in indices] if show.anchors or show.practical else []
             try:
                 cell = _cell(chosen, shared, spec)
-                if has_intervals:
+                if has_intervals and (show.intervals or tier in drawn):
                     cell = replace(cell, interval=interval(chosen, [records.group[index] for index in indices], spec))
                 if show.anchors:
                     position = anchors.position(column, spec, entry.file.system, ids, chosen)

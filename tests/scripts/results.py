@@ -19,6 +19,7 @@ from medgen_scripts.tables.columns import tier_specs
 
 SIGNATURES = {
     "pixel": "medgen_pixel|v:0.1.0|protocol:paper|ssim:grey|psnr:cap100|lpips:alex|size:lanczos|lib:lpips-0.1.4",
+    "judge": "medgen_judge|v:0.1.0|protocol:paper|judge:a-judge(json_schema)|rubric:v2-ab|layout:paper|scale:1-5",
     "text": "medgen_text|v:0.1.0|protocol:paper|bleu:sentence4|bertscore:pubmed|weights:ab|lib:bert-score-0.3|em:own",
 }
 METRICS = {"pixel": ["ssim", "psnr", "lpips"], "text": ["bleu", "bertscore", "em"]}
@@ -53,6 +54,7 @@ def config_result(
     signatures: Mapping[str, str] = SIGNATURES,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     unavailable: Mapping[str, Mapping[str, str]] | None = None,
+    warnings: Mapping[str, Sequence[str]] | None = None,
     ids: Sequence[str] | None = None,
     tasks: Sequence[str] | None = None,
     modalities: Sequence[str] | None = None,
@@ -73,7 +75,8 @@ def config_result(
     }
     made = {}
     for name, rows in tiers.items():
-        chosen = {"protocol": protocol, "metrics": METRICS[name], **(options or {}).get(name, {})}
+        metrics = {"metrics": METRICS[name]} if name in METRICS else {}
+        chosen = {"protocol": protocol, **metrics, **(options or {}).get(name, {})}
         specs = tier_specs(Path("result.json"), name, chosen)
         summary = summarise(rows, list(specs.values()))
         made[name] = Tier(
@@ -88,6 +91,7 @@ def config_result(
                 for metric, spec in specs.items()
             },
             flags=summary["flags"],
+            warnings=list((warnings or {}).get(name, [])),
         )
     return ConfigResult(
         records=count if limit is None else 2 * count,

@@ -86,9 +86,13 @@ def test_what_stops_one_of_two_processes_is_told_without_a_traceback(work: Path,
     assert "elastic" not in done.stderr
 
 
-def test_killed_at_any_moment_it_continues(work: Path, undisturbed: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("processes", "kills"), [(1, 50), (2, 15)])
+def test_killed_at_any_moment_it_continues(
+    work: Path, undisturbed: dict[str, Any], tmp_path: Path, processes: int, kills: int
+) -> None:
+    arguments = (work, tmp_path / "out", kills, 1, processes)
     done = subprocess.run(
-        [sys.executable, "-m", "tests.scripts.killed_runs", str(work), str(tmp_path / "out"), "50", "1"],
+        [sys.executable, "-m", "tests.scripts.killed_runs", *map(str, arguments)],
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -97,8 +101,8 @@ def test_killed_at_any_moment_it_continues(work: Path, undisturbed: dict[str, An
     )
     assert done.returncode == 0, done.stderr
     killed, partial = map(int, done.stdout.split())
-    assert killed == 50
-    assert partial > 10, "the kills came before anything was written; they show nothing"
+    assert killed == kills
+    assert partial > kills / 5, "the kills came before anything was written; they show nothing"
     assert_undisturbed(tmp_path / "out", undisturbed)
 
 
