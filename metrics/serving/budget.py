@@ -47,6 +47,11 @@ class Price:
     image_input: float = 0.0
     request: float = 0.0
 
+    @property
+    def by_token(self) -> bool:
+        """Whether tokens cost anything."""
+        return bool(self.input or self.output)
+
     def cost(self, usage: Usage) -> float:
         """Dollars of a usage."""
         return (
@@ -172,14 +177,15 @@ class Budget:
         self._settled: anyio.Event | None = None
 
     def price(self, usage: Usage, model: str) -> Usage:
-        """The usage with its cost, where there is a price table and the server reported tokens.
+        """The usage with its cost, where there is a price table and the server reported the tokens that cost.
 
         Raises:
             ValueError: a model that the price table doesn't hold.
         """
-        return (
-            usage if self.prices is None or usage.unreported else replace(usage, cost=self.prices.of(model).cost(usage))
-        )
+        if self.prices is None:
+            return usage
+        price = self.prices.of(model)
+        return usage if usage.unreported and price.by_token else replace(usage, cost=price.cost(usage))
 
     async def reserve(self, estimate: Usage, model: str) -> Reservation:
         """Set aside what a request may cost at most.
@@ -226,11 +232,11 @@ class Budget:
             usage = Usage(1, *tokens, estimate.images, estimate.bytes, unreported=1)
             cost = reservation.cost if billed else 0.0
             usage = replace(usage, cost=None if self.prices is None else cost)
-        elif usage.unreported:
-            # nothing was said of tokens: what they may have cost at most
-            usage = replace(usage, cost=None if self.prices is None else reservation.cost)
         else:
             usage = self.price(usage, reservation.model)
+            if usage.cost is None and self.prices is not None:
+                # nothing was said of tokens: what they may have cost at most
+                usage = replace(usage, cost=reservation.cost)
         self._open -= 1
         self._reserved = self._reserved - reservation.cost if self._open else 0.0
         self.used = self.used + usage

@@ -1,23 +1,22 @@
 """Chat completions of OpenAI-compatible servers: the `openai` client under the pool's scheduling."""
 
-import importlib
-import json
 import re
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
-
-import anyio
-import anyio.lowlevel
 
 from .addresses import addresses
 from .budget import Budget
 from .completion import Completion
 from .completion import read_completion
+from .completion import read_json
+from .connections import Connections
+from .connections import openai_client
 from .faults import REJECTED
 from .faults import CallFailed
-from .faults import Malformed
 from .pool import Pool
 from .redact import guard_logs
 from .redact import label
@@ -94,8 +93,7 @@ class ChatClient:
             **(pool or {}),
         )
         guard_logs(self.pool.redact)
-        self._clients: dict[str, AsyncOpenAI] = {}
-        self._loop: object = None
+        self._clients: Connections[AsyncOpenAI] = Connections(self._connect, lambda client: client.close())
 
     def __repr__(self) -> str:
         return f"ChatClient({self.model!r}, {self.names!r})"
@@ -106,7 +104,12 @@ class ChatClient:
         return [endpoint.name for endpoint in self.pool.endpoints]
 
     async def complete(
-        self, messages: Sequence[Mapping[str, Any]], *, max_tokens: int, **parameters: Any
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        max_tokens: int,
+        pictures: Callable[[Completion], int] | None = None,
+        **parameters: Any,
     ) -> Completion:
         """Ask once, with retries.
 
@@ -116,6 +119,7 @@ class ChatClient:
         Args:
             messages: OpenAI chat messages.
             max_tokens: limit of the reply.
+            pictures: how many images a reply holds, of a model that makes them; they count as produced.
             parameters: temperature, seed, response_format, …; those that are None aren't sent.
 
         Raises:
@@ -126,11 +130,16 @@ class ChatClient:
         images, size = measure(messages)
         costs = self.budget.max_cost is not None
         most = estimate(messages, max_tokens) if costs else Usage(requests=1, images=images, bytes=size)
+        most = replace(most, produced=int(pictures is not None))
+
         while True:
             sent = self._changed(wanted)
 
             async def send(url: str, sent: Mapping[str, Any] = sent) -> Completion:
-                return await self._send(url, messages, sent, images, size)
+                reply = await self._send(url, messages, sent, images, size)
+                if pictures is None:
+                    return reply
+                return replace(reply, usage=replace(reply.usage, produced=pictures(reply)))
 
             try:
                 return await self.pool.run(send, estimate=most, usage=lambda reply: reply.usage)
@@ -154,53 +163,18 @@ class ChatClient:
     async def _send(
         self, url: str, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any], images: int, size: int
     ) -> Completion:
-        client = self._client(url)
+        client = self._clients.of(url)
         create: Any = client.chat.completions.with_raw_response.create
         raw = await create(model=self.model, messages=messages, **parameters)
-        try:
-            body = json.loads(raw.content)
-        except ValueError:
-            kind = raw.headers.get("content-type", "no content type")
-            failure = Malformed(f"expected JSON, got {kind}: {raw.content[:300].decode(errors='replace')}")
-        else:
-            return read_completion(body, endpoint=label(url), images=images, size=size)
-        raise failure
-
-    def _client(self, url: str) -> "AsyncOpenAI":
-        loop = anyio.lowlevel.current_token()
-        if loop != self._loop:
-            # of a loop that is gone: nothing of it can be awaited any more
-            self._clients, self._loop = {}, loop
-        if url not in self._clients:
-            self._clients[url] = self._connect(url)
-        return self._clients[url]
+        body = read_json(raw.content, raw.headers)
+        return read_completion(body, endpoint=label(url), images=images, size=size)
 
     def _connect(self, url: str) -> "AsyncOpenAI":
-        import openai
-
-        address = self._addresses[url]
-        # The library beneath is `httpx` up to openai 2 and `httpx2` since; their objects can't be mixed.
-        http = importlib.import_module(openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
-        limits = http.Limits(max_connections=self.pool.limit, max_keepalive_connections=self.pool.limit)
-        return openai.AsyncOpenAI(
-            api_key=self._key,
-            base_url=address.base,
-            default_headers=address.headers,
-            default_query=address.query,
-            max_retries=0,
-            timeout=openai.Timeout(self._timeout, connect=min(10.0, self._timeout)),
-            http_client=openai.DefaultAsyncHttpxClient(limits=limits),
-        )
+        return openai_client(self._addresses[url], key=self._key, limit=self.pool.limit, timeout=self._timeout)
 
     async def aclose(self) -> None:
         """End the connections; what the endpoints refused is forgotten too."""
-        clients, self._clients = self._clients, {}
-        if self._loop == anyio.lowlevel.current_token():
-            # also where this is part of a cancelled task
-            with anyio.CancelScope(shield=True), anyio.move_on_after(5):
-                for client in clients.values():
-                    await client.close()
-        self._loop = None
+        await self._clients.aclose()
         self.pool.reopen()
 
 

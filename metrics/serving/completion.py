@@ -1,5 +1,6 @@
 """What a chat server sends, read without trust in its form."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
@@ -33,6 +34,19 @@ class Completion:
     message: Mapping[str, Any] = field(repr=False)
 
 
+def read_json(content: bytes, headers: Mapping[str, str]) -> Any:
+    """Decode a body that should be JSON.
+
+    Raises:
+        Malformed: it is none.
+    """
+    try:
+        return json.loads(content)
+    except ValueError:
+        kind = headers.get("content-type", "no content type")
+    raise Malformed(f"expected JSON, got {kind}: {content[:300].decode(errors='replace')}")
+
+
 def read_completion(body: Any, *, endpoint: str, images: int, size: int) -> Completion:
     """Read the body of a chat completion.
 
@@ -52,7 +66,7 @@ def read_completion(body: Any, *, endpoint: str, images: int, size: int) -> Comp
     choice = choices[0] if isinstance(choices, list) and choices else None
     error = body.get("error") or (choice.get("error") if isinstance(choice, Mapping) else None)
     if error:
-        raise _reported(error)
+        raise reported(error)
     message = choice.get("message") if isinstance(choice, Mapping) else None
     if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
         raise Malformed(f"expected a chat completion with choices[0].message, got {dict(body)!r:.200}")
@@ -90,7 +104,8 @@ def _usage(told: Any, images: int, size: int) -> Usage:
     return Usage(requests=1, prompt_tokens=known[0], completion_tokens=known[1], images=images, bytes=size)
 
 
-def _reported(error: Any) -> Exception:
+def reported(error: Any) -> Exception:
+    """What an `error` in a body with a good status means: `StatusInBody` where it tells a status, else `Malformed`."""
     code = error.get("code") if isinstance(error, Mapping) else None
     said = error.get("message") if isinstance(error, Mapping) else error
     if isinstance(code, str) and code.isdigit():

@@ -8,6 +8,7 @@ import email.utils
 import http.client
 import json
 import math
+import re
 import socket
 import ssl
 import time
@@ -29,6 +30,12 @@ _OVERLOADED = (503, 504, 529)
 _UNREACHABLE = ("connecterror", "connecttimeout", "connectionrefusederror", "gaierror", "newconnectionerror")
 _NETWORK = ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "requests", "urllib3", "aiohttp", "huggingface_hub")
 _BROKEN = (ConnectionError, socket.gaierror, ssl.SSLError, http.client.HTTPException)
+# How providers say that a filter withheld the request or its result: OpenAI, Azure, OpenRouter, Volcengine, DashScope.
+_MODERATION = re.compile(
+    r"safety system|content[ _-]?(?:policy|filter|management)|moderation|responsible ?ai|prohibited[ _]content|"
+    r"sensitive ?content|data_?inspection_?failed|inappropriate content|\bflagged\b",
+    re.IGNORECASE,
+)
 _OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_balance", "credit balance")
 
 
@@ -148,6 +155,11 @@ def fault_of(error: Exception) -> Fault | None:
     return None
 
 
+def is_moderation(text: str) -> bool:
+    """Whether a server's words say that a filter withheld a request or its result."""
+    return _MODERATION.search(text) is not None
+
+
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """Seconds that a `Retry-After` header (seconds or an HTTP date), or `retry-after-ms`, asks to wait.
 
@@ -177,6 +189,9 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
 def _kind(status: int, text: str) -> str:
     if status == 402 or (status in (403, 429) and any(sign in text.lower() for sign in _OUT_OF_MONEY)):
         return "quota"
+    if status == 403 and is_moderation(text):
+        # of this request, not of the key (OpenRouter)
+        return REJECTED
     named = {401: "auth", 403: "forbidden", 404: "not_found", 408: "timeout", 429: "rate_limit"}
     if status in named:
         return named[status]
@@ -186,8 +201,10 @@ def _kind(status: int, text: str) -> str:
 
 
 def _status(error: Exception) -> int | None:
-    for holder in (error, getattr(error, "response", None)):
-        status = getattr(holder, "status_code", None)
+    # aiohttp's exceptions hold `status`
+    found = [(error, "status_code"), (getattr(error, "response", None), "status_code"), (error, "status")]
+    for holder, name in found:
+        status = getattr(holder, name, None)
         # a body that can't be read comes with the status of success
         if isinstance(status, int) and status >= 400:
             return status
@@ -195,7 +212,7 @@ def _status(error: Exception) -> int | None:
 
 
 def _headers(error: Exception) -> Mapping[str, str]:
-    return getattr(getattr(error, "response", None), "headers", None) or {}
+    return getattr(getattr(error, "response", None) or error, "headers", None) or {}
 
 
 def _said(error: Exception) -> str:

@@ -104,15 +104,30 @@ def _size(text: str) -> int:
 
 
 def _image_tokens(url: str) -> int:
-    from PIL import Image
-    from PIL import UnidentifiedImageError
-
     head, comma, data = url.partition(",")
     if not comma or not head.startswith("data:") or not head.endswith(";base64"):
         raise ValueError(f"image part: expected a base64 data URL, got {url[:40]!r}")
     try:
-        with Image.open(io.BytesIO(base64.b64decode(data))) as image:
-            width, height = image.size
-    except (ValueError, UnidentifiedImageError) as error:
+        return image_tokens(base64.b64decode(data))
+    except ValueError as error:
         raise ValueError(f"image part: expected an image in its data URL, got {url[:40]!r} ({error})") from error
+
+
+def image_tokens(data: bytes) -> int:
+    """What an image counts in an estimate.
+
+    Args:
+        data: an encoded file.
+
+    Raises:
+        ValueError: no image.
+    """
+    from PIL import Image
+    from PIL import UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            width, height = image.size
+    except UnidentifiedImageError as error:
+        raise ValueError(str(error)) from error
     return math.ceil(width / PATCH) * math.ceil(height / PATCH)

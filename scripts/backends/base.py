@@ -140,22 +140,16 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a run wants its back ends.
+    """How a run wants its back ends; all else is the component's.
 
     Attributes:
         budget: what may be spent, shared by the system's components.
         concurrency: requests under way at most; None: what the component says, else the back end's default.
-        attempts: how often a request is sent at most.
-        deadline: seconds for a request with all its retries; None for no end.
-        timeout: seconds that one attempt may be silent; None: the back end's default.
         pool: further arguments of `medgen_metrics.serving.pool.Pool`.
     """
 
     budget: "Budget | None" = None
     concurrency: int | None = None
-    attempts: int = 6
-    deadline: float | None = 1800.0
-    timeout: float | None = None
     pool: Mapping[str, Any] = field(default_factory=dict)
 
 

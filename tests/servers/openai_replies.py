@@ -16,8 +16,13 @@ from .openai_requests import digest
 MODEL = "stub-judge"
 FINGERPRINT = "stub"
 
-Reply = str | Mapping[str, Any] | None
-"""A reply's text, or an object to be sent as JSON; None for the server's own."""
+
+class Message(dict[str, Any]):
+    """The fields of a reply's message, sent as they are: `content`, and what gateways put beside it."""
+
+
+Reply = str | Message | Mapping[str, Any] | None
+"""A reply's text, its message, or an object to be sent as JSON; None for the server's own."""
 
 
 def own(asked: ChatRequest, key: str) -> str:
@@ -50,6 +55,8 @@ def completion(
             sent, finish = sent[: 4 * asked.limit], "length"
         tokens += math.ceil(len(sent or "") / 4)
         message = {"role": "assistant", "content": sent, "refusal": content.refusal}
+        if isinstance(given, Message) and content == misbehaviour.Content(text):
+            message |= given
         choices.append({"index": index, "message": message, "logprobs": None, "finish_reason": finish})
     # OpenAI's low-detail price of an image
     prompt = math.ceil(len(asked.text) / 4) + 85 * len(asked.images)

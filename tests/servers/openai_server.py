@@ -38,11 +38,12 @@ from .openai_requests import MODES
 from .openai_requests import BadRequest
 from .openai_requests import ChatRequest
 from .openai_requests import read_chat
+from .threaded import Threaded
 
 _CHAT = "/v1/chat/completions"
 
 
-class OpenAIServer:
+class OpenAIServer(Threaded):
     """The server; serves from a thread of its own while it is open as a context manager.
 
     Args:
@@ -107,27 +108,8 @@ class OpenAIServer:
         """The log's chat requests."""
         return [seen for seen in self.log if seen.path == _CHAT]
 
-    def __enter__(self) -> "OpenAIServer":
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        try:
-            asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
-        except BaseException:
-            self._stop()
-            raise
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
-        self._stop()
-
-    def _stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    async def _start(self) -> None:
+    def app(self) -> web.Application:
+        """What is served."""
         self._room = asyncio.Semaphore(self.slots) if self.slots else None
         app = web.Application(client_max_size=2**30)
         app.router.add_get("/health", self._health)
@@ -135,11 +117,7 @@ class OpenAIServer:
         app.router.add_get("/files/{name}", self._file)
         for path in (_CHAT, "/v1/images/generations", "/v1/images/edits"):
             app.router.add_post(path, self._answer)
-        # a client that goes frees its slot, as with vLLM
-        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
-        self.port = self._runner.addresses[0][1]
+        return app
 
     async def _health(self, request: web.Request) -> web.Response:
         return web.Response()

@@ -1,0 +1,83 @@
+"""Image files on their way to and from a server: in a form that servers take, and told from what is no image."""
+
+import base64
+import binascii
+import io
+
+from medgen_metrics.serving.faults import REJECTED
+from medgen_metrics.serving.faults import CallFailed
+
+from .base import NOT_AN_IMAGE
+
+# What every provider takes; others refuse TIFF, BMP and the like.
+_TAKEN = ("image/png", "image/jpeg", "image/webp")
+
+
+def media_type(data: bytes) -> str | None:
+    """The media type of an image file by its content; None where it doesn't open as an image."""
+    from PIL import Image
+
+    from medgen_metrics.images import FORMATS
+
+    try:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+            return Image.MIME[image.format or ""]
+    except Exception:  # Pillow's readers raise whatever their parsing meets
+        return None
+
+
+def as_sent(data: bytes) -> tuple[bytes, str]:
+    """A file that servers take, and its media type: PNG, JPEG and WebP as they are, others as an 8-bit RGB PNG.
+
+    Raises:
+        CallFailed: the input is no image.
+    """
+    kind = media_type(data)
+    if kind in _TAKEN:
+        return data, kind
+    from medgen_metrics.failures import Unscored
+    from medgen_metrics.images import read
+    from medgen_metrics.pairs import eight_bit
+
+    try:
+        image = eight_bit(read(data, "input image"))
+    except Unscored as error:
+        raise CallFailed(REJECTED, f"the input image can't be sent: {error}", 0) from error
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue(), "image/png"
+
+
+def data_url(data: bytes) -> str:
+    """A file as a data URL; see `as_sent`."""
+    sent, kind = as_sent(data)
+    return f"data:{kind};base64,{base64.b64encode(sent).decode('ascii')}"
+
+
+def checked(data: bytes) -> bytes:
+    """What a server sent as an image.
+
+    Raises:
+        CallFailed: it doesn't begin as an image does; whether all of it can be decoded is the runner's to see.
+    """
+    if media_type(data) is None:
+        raise CallFailed(NOT_AN_IMAGE, f"expected an image file, got {len(data)} bytes that begin with {data[:24]!r}")
+    return data
+
+
+def of_base64(text: str) -> bytes:
+    """What a server sent as an image in base64, also behind `data:…;base64,` or broken into lines.
+
+    Raises:
+        CallFailed: no base64, or no image.
+    """
+    head, comma, rest = text.partition(",")
+    if comma and head.startswith("data:"):
+        text = rest
+    text = "".join(text.split())
+    try:
+        # some servers leave the padding off
+        data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise CallFailed(NOT_AN_IMAGE, f"expected an image in base64, got {text[:40]!r} ({error})") from None
+    return checked(data)
