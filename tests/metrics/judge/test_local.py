@@ -17,12 +17,13 @@ from PIL import Image
 from medgen_metrics.judge import local
 from medgen_metrics.judge.client import Reply
 from medgen_metrics.judge.local import TransformersBackend
-from medgen_metrics.judge.local_model import Chat
-from medgen_metrics.judge.local_model import LocalModel
-from medgen_metrics.judge.local_model import Noise
-from medgen_metrics.judge.local_model import picture
-from medgen_metrics.judge.local_model import without_control
 from medgen_metrics.serving.faults import CallFailed
+from medgen_metrics.serving.local_model import Chat
+from medgen_metrics.serving.local_model import LocalModel
+from medgen_metrics.serving.local_model import Noise
+from medgen_metrics.serving.local_model import load
+from medgen_metrics.serving.local_model import picture
+from medgen_metrics.serving.local_model import without_control
 from medgen_metrics.weights import WeightsUnavailable
 
 from .tiny_qwen3vl import CONTROL
@@ -56,7 +57,7 @@ def ask(
 
 @pytest.fixture(scope="module")
 def model(tiny_judge: Path) -> LocalModel:
-    return LocalModel(tiny_judge, None, None)
+    return load(tiny_judge)
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def test_a_reply_that_comes_to_its_end_says_so(
 ) -> None:
     ends = list(range(0, len(model.tokenizer), 8))  # the random model hardly ever says the two that end its turn
     monkeypatch.setattr(model, "_ends", ends)
-    monkeypatch.setattr(model.model.generation_config, "eos_token_id", ends)
+    monkeypatch.setattr(model._settings, "eos_token_id", ends)
 
     async def work() -> None:
         together = await asyncio.gather(*(ask(backend, number, temperature=3.0, limit=60) for number in range(4)))
@@ -181,7 +182,7 @@ def test_the_models_own_generation_settings_are_not_used(tiny_judge: Path, model
     assert settings["do_sample"] is True
     (folder / "generation_config.json").write_text(json.dumps({**settings, "repetition_penalty": 50.0}))
     chats = [Chat(messages(), 0.0, 0, 12)]
-    assert LocalModel(folder, "cpu", None).reply(chats) == model.reply(chats)
+    assert load(folder, "cpu").reply(chats) == model.reply(chats)
 
 
 def test_another_type_is_used_and_told(tiny_judge: Path) -> None:
@@ -314,7 +315,7 @@ def test_whoever_is_cancelled_is_not_waited_for(backend: TransformersBackend, mo
     async def work() -> None:
         endless = [asyncio.ensure_future(ask(backend, number, limit=10**6)) for number in range(2)]
         short = asyncio.ensure_future(ask(backend, 2))
-        while not backend._queue.empty():
+        while not backend._batches.idle:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
         for task in endless:
@@ -401,5 +402,5 @@ def test_a_folder_has_no_revision(tiny_judge: Path) -> None:
 def test_a_model_that_sees_no_images_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     backend = TransformersBackend(str(tmp_path))
-    with pytest.raises(ValueError, match="judge: expected a model for images and text with its processor in"):
+    with pytest.raises(ValueError, match="expected a model for images and text with its processor in"):
         run(backend, lambda: ask(backend))

@@ -13,8 +13,10 @@ import inspect
 import io
 import re
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -113,51 +115,74 @@ def without_control(chat: list[dict[str, Any]], control: Sequence[str]) -> list[
     return [{**message, "content": [plain(part) for part in message["content"]]} for message in chat]
 
 
-class LocalModel:
-    """A model and its processor, loaded.
+def load(
+    folder: Path, device: str | None = None, dtype: str | None = None, more: Mapping[str, Any] | None = None
+) -> "LocalModel":
+    """Load a model with its processor.
 
     Args:
         folder: config, weights, tokenizer, image processor, chat template.
         device: torch's name of one device; None spreads the model over the accelerators that are there (by
             accelerate), or takes the CPU.
         dtype: torch's name of one; None takes the weights' own.
+        more: further arguments of `from_pretrained`; those under `processor` are the processor's.
 
     Raises:
         ValueError: the folder holds no model that answers about images, or no chat template.
+    """
+    import torch
+    import transformers
+    from transformers import AutoModelForImageTextToText
+    from transformers import AutoProcessor
+
+    options = dict(more or {})
+    of_processor = options.pop("processor", {})
+    spread = "auto" if torch.cuda.is_available() else "cpu"
+    options = {"device_map": {"": device} if device is not None else spread, **options, "local_files_only": True}
+    kind = "auto" if dtype is None else getattr(torch, dtype)
+    # transformers renamed the keyword
+    options["torch_dtype" if int(transformers.__version__.split(".")[0]) < 5 else "dtype"] = kind
+    if "trust_remote_code" in options:
+        of_processor = {"trust_remote_code": options["trust_remote_code"], **of_processor}
+    try:
+        model = AutoModelForImageTextToText.from_pretrained(folder, **options).eval()
+        processor = AutoProcessor.from_pretrained(folder, local_files_only=True, **of_processor)
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(
+            f"expected a model for images and text with its processor in {folder.name}, got: {error}"
+        ) from error
+    return LocalModel(model, processor, folder.name)
+
+
+class LocalModel:
+    """A loaded model and its processor; neither the model nor its own settings are changed.
+
+    Args:
+        model: of transformers, for images and text.
+        processor: with a tokenizer and a chat template; its tokenizer pads on the left from here on.
+        name: for messages.
+
+    Raises:
+        ValueError: the processor has no tokenizer or no chat template.
 
     Attributes:
         device, dtype: where and how it computes, for the record.
     """
 
-    def __init__(self, folder: Path, device: str | None, dtype: str | None) -> None:
-        import torch
-        import transformers
-        from transformers import AutoModelForImageTextToText
-        from transformers import AutoProcessor
+    def __init__(self, model: Any, processor: Any, name: str = "the model") -> None:
         from transformers import GenerationConfig
 
-        spread = "auto" if torch.cuda.is_available() else "cpu"
-        options = {"device_map": {"": device} if device is not None else spread, "local_files_only": True}
-        kind = "auto" if dtype is None else getattr(torch, dtype)
-        # transformers renamed the keyword
-        options["torch_dtype" if int(transformers.__version__.split(".")[0]) < 5 else "dtype"] = kind
-        try:
-            self.model = AutoModelForImageTextToText.from_pretrained(folder, **options).eval()
-            self.processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
-        except (OSError, ValueError, KeyError) as error:
-            raise ValueError(
-                f"judge: expected a model for images and text with its processor in {folder.name}, got: {error}"
-            ) from error
-        self.tokenizer: Any = getattr(self.processor, "tokenizer", None)
-        if self.tokenizer is None or not getattr(self.processor, "chat_template", None):
-            raise ValueError(f"judge: expected a processor with a chat template in {folder.name}, got none")
+        self.model = model
+        self.processor = processor
+        self.tokenizer: Any = getattr(processor, "tokenizer", None)
+        if self.tokenizer is None or not getattr(processor, "chat_template", None):
+            raise ValueError(f"expected a processor with a tokenizer and a chat template in {name}, got none")
         self.tokenizer.padding_side = "left"  # replies continue their prompts
         if self.tokenizer.pad_token is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token
-        self.device, self.dtype = self.model.device, str(self.model.dtype).removeprefix("torch.")
-        self._ends = _ends(self.model.generation_config.eos_token_id, self.tokenizer.eos_token_id)
-        # `generate` would fill what a call leaves open from the model's own settings, a penalty for instance.
-        self.model.generation_config = GenerationConfig(
+        self.device, self.dtype = model.device, str(model.dtype).removeprefix("torch.")
+        self._ends = _ends(model.generation_config.eos_token_id, self.tokenizer.eos_token_id)
+        self._settings = GenerationConfig(
             eos_token_id=self._ends, pad_token_id=self.tokenizer.pad_token_id, bos_token_id=self.tokenizer.bos_token_id
         )
         names = inspect.signature(self.processor.apply_chat_template).parameters
@@ -215,7 +240,7 @@ class LocalModel:
             done = [ids.shape[1] - width >= limits[row] or unwanted(row) for row in range(len(chats))]
             return torch.tensor(done, device=ids.device)
 
-        with torch.inference_mode():
+        with torch.inference_mode(), self._own_settings():
             made = self.model.generate(
                 **inputs,
                 do_sample=False,
@@ -227,6 +252,16 @@ class LocalModel:
             self._said(row[width:].tolist(), limit, length)
             for row, limit, length in zip(made, limits, lengths, strict=True)
         ]
+
+    @contextmanager
+    def _own_settings(self) -> Iterator[None]:
+        """`generate` would fill what a call leaves open from the model's settings, a penalty for instance."""
+        theirs = self.model.generation_config
+        self.model.generation_config = self._settings
+        try:
+            yield
+        finally:
+            self.model.generation_config = theirs
 
     def _said(self, tokens: list[int], limit: int, prompt: int) -> Said:
         tokens = tokens[:limit]
