@@ -30,6 +30,8 @@ from .cli_options import Protocol
 from .cli_options import SeedOption
 from .cli_options import SubsetOption
 from .cli_options import TableFormat
+from .cli_run import run
+from .cli_systems import systems_app
 from .errors import Failure
 from .errors import UsageError
 from .scoring.judge_options import JudgeOptions
@@ -45,6 +47,7 @@ weights_app = typer.Typer(
 )
 app.add_typer(weights_app, name="weights")
 app.add_typer(cache_app, name="cache")
+app.add_typer(systems_app, name="systems")
 
 
 @app.command()
@@ -55,31 +58,7 @@ def demo(out: OutOption = Path("out"), offline: OfflineOption = False) -> None:
     verb(out=out, offline=offline)
 
 
-@app.command()
-def run(
-    system: Annotated[str, typer.Argument(help="copy-input, classical, shuffled, reference, blank or recipe.")],
-    config: Config,
-    edition: EditionOption = Edition.paper,
-    data_dir: DataOption = None,
-    out: OutOption = Path("out"),
-    limit: LimitOption = None,
-    seed: SeedOption = 0,
-    subset: SubsetOption = None,
-) -> None:
-    """Produce a system's outputs: out/predictions/SYSTEM/CONFIG.jsonl and images."""
-    from .run import run as verb
-
-    verb(
-        system,
-        config.value,
-        edition=edition.value,
-        data_dir=data_dir,
-        out=out,
-        limit=limit,
-        seed=seed,
-        subset=subset.value if subset else None,
-    )
-
+app.command()(run)
 
 _SCORE = "Score predictions: rows in out/scores, out/results/SYSTEM.json. Killed at any moment, it continues."
 _PLAN = "Say what `score` with the same options will do: records, what is done, weights, time. Writes nothing."

@@ -6,9 +6,9 @@ from typing import Protocol
 
 
 class Advance(Protocol):
-    """Tells the bar that work is done."""
+    """Tells the bar that work is done; `note` is shown behind the label."""
 
-    def __call__(self, steps: int = 1) -> None: ...
+    def __call__(self, steps: int = 1, note: str = "") -> None: ...
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def progress(label: str, total: int | None, *, show: bool = True) -> Iterator[Ad
     with Progress(*columns, TimeRemainingColumn(), console=console, disable=not (show and console.is_terminal)) as bar:
         task = bar.add_task(label, total=total)
 
-        def advance(steps: int = 1) -> None:
-            bar.advance(task, steps)
+        def advance(steps: int = 1, note: str = "") -> None:
+            bar.update(task, advance=steps, description=f"{label}{note}")
 
         yield advance

@@ -31,7 +31,7 @@ _PATTERNS = (
     # in a URL's query; in prose "key: choices" is no secret
     (re.compile(r"([?&](?:key|token|sig|signature)=)[^\s&\"']+", re.IGNORECASE), rf"\1{MARK}"),
     # the shapes of well-known providers' keys, also where a server has starred their middle
-    (re.compile(r"\b(?:sk|pk|rk|hf|gsk|xai|r8)[-_][\w*-]{6,}|\bAIza[\w*-]{8,}"), MARK),
+    (re.compile(r"\b(?:sk|pk|rk|gsk|xai|r8)[-_][\w*-]{6,}|\bhf_[\w*-]{6,}|\bAIza[\w*-]{8,}"), MARK),
 )
 _LOGGERS = ("httpx", "httpx2", "openai._base_client")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
@@ -53,10 +53,15 @@ class Redactor:
         # the longest first: a secret may hold another
         self._forms = sorted(forms, key=len, reverse=True)
 
-    def __call__(self, text: str, length: int = LENGTH) -> str:
-        """The text on one line without secrets, cut to `length` characters."""
+    def mask(self, text: str) -> str:
+        """The text as it is but for the given secrets."""
         for form in self._forms:
             text = text.replace(form, MARK)
+        return text
+
+    def __call__(self, text: str, length: int = LENGTH) -> str:
+        """The text on one line without secrets, cut to `length` characters."""
+        text = self.mask(text)
         for pattern, mark in _PATTERNS:
             text = pattern.sub(mark, text)
         text = " ".join(_UNPRINTABLE.sub(" ", text).split())

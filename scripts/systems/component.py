@@ -25,7 +25,9 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _KEY_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 _SECRET = re.compile(r"(?:^|[-_])(?:api[-_]?key|key|token|secret|password|authorization)$", re.IGNORECASE)
 # What changes where or how fast a model is asked, not what it answers: moving to another port is no other system.
-_WHERE = {"base_url", "key_env", "hosts", "concurrency", "timeout", "attempts", "deadline", "device"}
+WHERE = frozenset(
+    {"base_url", "endpoint", "key_env", "hosts", "concurrency", "timeout", "attempts", "deadline", "device"}
+)
 _redact = Redactor()
 
 
@@ -123,7 +125,8 @@ class Component(BaseModel):
     def _a_variable(cls, value: str | None) -> str | None:
         if value is not None and not _KEY_VARIABLE.fullmatch(value):
             raise ValueError(
-                "expected the name of an environment variable, such as OPENAI_API_KEY; never the key itself"
+                f"expected the name of an environment variable, such as OPENAI_API_KEY, never the key itself; got "
+                f"{len(value)} characters that are no such name"
             )
         return value
 
@@ -131,7 +134,7 @@ class Component(BaseModel):
     @classmethod
     def _no_secret(cls, value: dict[str, Any]) -> dict[str, Any]:
         if named := [name for name in value if _SECRET.search(name)]:
-            raise ValueError(f"{', '.join(named)}: keys come from the environment; name the variable in key_env")
+            raise ValueError(f"expected no key here ({', '.join(named)}), got one; name its variable in key_env")
         return value
 
     @model_validator(mode="after")
@@ -150,6 +153,12 @@ class Component(BaseModel):
     def label(self) -> str:
         """What answers, for people: the model, the function or the program."""
         return self.model or self.function or " ".join(self.command or ())
+
+    @property
+    def variables(self) -> list[str]:
+        """Names of the environment's variables that the file speaks of, the key's apart."""
+        texts = [self.base_url, self.model, self.function, *(self.command or ())]
+        return list(dict.fromkeys(name for text in texts if text for name in _VARIABLE.findall(text)))
 
     def resolved(self) -> "Component":
         """The component with `${NAME}` replaced by the environment's values.
@@ -186,4 +195,4 @@ class Component(BaseModel):
 
     def definition(self) -> dict[str, Any]:
         """The part of `described` that determines the answers."""
-        return {name: value for name, value in self.described().items() if name not in _WHERE}
+        return {name: value for name, value in self.described().items() if name not in WHERE}

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from pydantic import field_validator
 from pydantic import model_validator
 
+from medgen_metrics import schema_faults
 from medgen_metrics.serving.redact import Redactor
 from medgen_metrics.signature import digest
 
@@ -147,10 +148,9 @@ class SystemFile(BaseModel):
         told = self.model_dump(mode="json", exclude={"components"}, exclude_defaults=True)
         return {**told, "components": {role: one.described() for role, one in self.components.items()}}
 
-    def definition(self, config: str) -> dict[str, Any]:
-        """What determines its answers to a config, prompts apart: not its name, notes or addresses."""
-        roles = ["vlm"] if config == "vqa" and self.shape == "compositional" else list(ROLES[self.shape])
-        return {"shape": self.shape, "components": {role: self.components[role].definition() for role in roles}}
+    def roles(self, config: str) -> tuple[str, ...]:
+        """The components that take part in a config, in the order in which they are asked."""
+        return ROLES[self.shape] if config in self.configs else ()
 
     @property
     def digest(self) -> str:
@@ -209,19 +209,13 @@ def read(path: Path) -> SystemFile:
         raise UsageError(f"{path}: expected YAML, got: {_redact(str(error))}") from error
     if not isinstance(given, Mapping):
         raise UsageError(f"{path}: expected a system (name, shape, components), got {_redact(repr(given), 80)}")
+    if "components" not in given and isinstance(given.get("alias_of"), str):
+        # another name of a system of the package: all but what it says itself
+        other = load(given["alias_of"]).model_dump(exclude={"name", "paper", "note", "alias_of"})
+        given = {**other, **given}
     try:
         return SystemFile.model_validate({"name": path.stem, **given})
     except ValidationError as error:
-        raise UsageError("\n".join([f"{path}: no system that can be run", *_faults(error)])) from None
-
-
-def _faults(error: ValidationError) -> list[str]:
-    said = []
-    for fault in error.errors(include_url=False):
-        where = ".".join(str(part) for part in fault["loc"]) or "system"
-        simple = not isinstance(fault["input"], Mapping)
-        # a mistyped key may stand where its variable's name should
-        shown = simple and fault["type"] != "missing" and fault["loc"][-1:] != ("key_env",)
-        got = f", got {_redact(repr(fault['input']), 80)}" if shown else ""
-        said.append(f"  {where}: {fault['msg'].removeprefix('Value error, ')}{got}")
-    return said
+        # a mistyped key may stand anywhere
+        faults = [f"  {_redact(fault)}" for fault in schema_faults.faults(error, "system")]
+        raise UsageError("\n".join([f"{path}: no system that can be run", *faults])) from None

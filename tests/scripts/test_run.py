@@ -144,6 +144,7 @@ def test_a_failure_is_a_row_and_a_stopped_run_continues(
     assert sorted(entry.name for entry in path.parent.iterdir()) == [
         ".manifest.lock",
         ".vqa.lock",
+        ".vqa.merge.lock",
         "manifest.json",
         "vqa.jsonl",
     ]
@@ -154,7 +155,7 @@ def test_a_failed_row_carries_its_error_and_no_output(
 ) -> None:
     monkeypatch.setitem(systems.SYSTEMS, "faulty", lambda records, seed: Faulty(records.ids[0], stops=None))
     rows = rows_of(run("faulty", "vqa", edition="sample", out=tmp_path))
-    error = {"kind": "RuntimeError", "message": "no answer today"}
+    error = {"kind": "RuntimeError", "message": "no answer today", "attempts": 1}
     assert rows[0] == {"id": sample["vqa"].ids[0], "text": None, "image": None, "error": error}
 
 
@@ -294,7 +295,9 @@ def test_an_unknown_system_is_bad_usage(capsys: pytest.CaptureFixture[str], tmp_
     with pytest.raises(SystemExit) as ended:
         main(["run", "gpt-9", "vqa", "--edition", "sample", "--out", str(tmp_path)])
     assert ended.value.code == 2
-    assert "unknown system 'gpt-9'; expected one of copy-input" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "unknown system 'gpt-9'; near: gpt-4o" in said
+    assert "expected one of copy-input, classical" in said
 
 
 # A shell that started the tests in its background has SIGINT ignored, which a child would inherit.

@@ -1,0 +1,320 @@
+"""The rows of a system's predictions on disk: one final row a record, whatever was stopped, killed or tried again.
+
+Rows are appended to a journal as they come. At the end the file is written whole, in the data set's order, from the
+file of before and all journals; an answer outweighs a failure, and of two failures the later one stays. Only where
+rows lie is held in memory.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+from typing import NamedTuple
+
+from filelock import FileLock
+from filelock import Timeout
+
+from medgen_metrics.serving.usage import Usage
+from medgen_metrics.sources.jsonl import BadLine
+from medgen_metrics.sources.jsonl import parse_line
+from medgen_metrics.sources.jsonl import raw_lines
+
+from ..atomic import replacing
+from ..atomic import write_bytes
+from ..errors import Failure
+from ..jsonl import Findings
+from ..lock import hold
+from ..predictions import to_line
+from ..records import Records
+from .options import Shard
+
+Row = dict[str, Any]
+
+_PATIENCE = 600  # seconds to wait for other shards' merging
+
+
+class Place(NamedTuple):
+    """Where a row is, and what is needed of it to know whether there is work left."""
+
+    file: Path
+    offset: int
+    length: int
+    failed: bool
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the file holds.
+
+    Attributes:
+        rows, failed: rows in all, and those with an error.
+        first_failed: the first of these.
+        digest: SHA-256 of the file, 64 hex digits.
+        usage: what the rows say that their requests consumed.
+        outside: rows that were left out, since the data has no such record.
+    """
+
+    rows: int
+    failed: int
+    first_failed: Row | None
+    digest: str
+    usage: Usage
+    outside: int
+
+
+class Store:
+    """Predictions of one system and config.
+
+    Args:
+        folder: `out/predictions/<system>`.
+        records: the config's.
+        shard: the share that this run is over.
+    """
+
+    def __init__(self, folder: Path, records: Records, shard: Shard | None = None) -> None:
+        self.folder = folder
+        self.path = folder / f"{records.config}.jsonl"
+        self.records = records
+        self.config = records.config
+        self._part = "" if shard is None else f"-{shard.number}-of-{shard.count}"
+        self.journal = folder / f".{records.config}.journal{self._part}.jsonl"
+        self._places: dict[str, Place] = {}
+        self._drafts: dict[str, Place] = {}
+        self._file: Any = None
+        self._held: Any = None
+
+    def hold(self) -> None:
+        """Keep another run off this config (of a shard: off this shard).
+
+        Raises:
+            UsageError: another run is at work.
+        """
+        self._held = hold(self.folder, f"{self.config}{self._part}", f"producing {self.config} predictions")
+
+    def release(self) -> None:
+        """Let others work here."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if self._held is not None:
+            self._held.release()
+            self._held = None
+
+    def read(self) -> None:
+        """Find the rows of earlier runs.
+
+        Raises:
+            UsageError: lines that are no rows; all are named.
+        """
+        self._places, self._drafts = {}, {}
+        for path in (self.path, *self._journals()):
+            if path.is_file():
+                self._index(path)
+
+    def set_aside(self) -> Path | None:
+        """Move the rows of earlier runs, with their images, to a folder of their own, so that a run starts anew.
+
+        Returns:
+            Where the file is now; None where there were no rows.
+        """
+        self.read()
+        moved = None
+        if self._places:
+            self.finish()
+            number = next(n for n in count(1) if not (self.folder / f"before-{n}" / self.path.name).exists())
+            target = self.folder / f"before-{number}"
+            (target / "images").mkdir(parents=True, exist_ok=True)
+            for record_id in self._places:
+                image = self.row(record_id).get("image")
+                if isinstance(image, str) and (self.folder / image).is_file():
+                    (self.folder / image).rename(target / image)
+            moved = target / self.path.name
+            self.path.rename(moved)
+        self.clear()
+        return moved
+
+    def clear(self) -> None:
+        """Remove what earlier runs wrote."""
+        for path in (self.path, *self._journals()):
+            path.unlink(missing_ok=True)
+        self._places, self._drafts = {}, {}
+
+    def earlier(self, record_id: str) -> Place | None:
+        """A record's row, where there is one."""
+        return self._places.get(record_id)
+
+    @property
+    def has_any(self) -> bool:
+        """Whether there are rows or drafts of earlier runs."""
+        return bool(self._places or self._drafts)
+
+    @property
+    def outside(self) -> int:
+        """Rows of records that the data doesn't hold."""
+        return sum(record_id not in self.records.index for record_id in self._places)
+
+    def row(self, record_id: str) -> Row:
+        """Read a record's row."""
+        return _row_at(self._places[record_id])
+
+    def draft(self, record_id: str) -> dict[str, Any] | None:
+        """What a first model gave for a record whose second one has not answered yet."""
+        place = self._drafts.get(record_id)
+        return None if place is None else _row_at(place)["draft"]
+
+    def open(self) -> None:
+        """Open the journal.
+
+        Raises:
+            Failure: it can't be written.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            # Unbuffered: a row is out of this process once it is written.
+            self._file = self.journal.open("ab", buffering=0)
+        except OSError as error:
+            raise Failure(f"{self.journal}: can't be written: {error.strerror}; give another --out") from error
+
+    def add(self, row: Row) -> None:
+        """Append a record's row, or its draft.
+
+        Raises:
+            Failure: it can't be written.
+        """
+        try:
+            self._file.write(to_line(row))
+        except OSError as error:
+            raise Failure(
+                f"{self.journal}: can't be written: {error.strerror}; make room and run again to continue"
+            ) from error
+
+    def add_image(self, record_id: str, png: bytes) -> str:
+        """Write a record's image; call it before the row that names it is added.
+
+        Returns:
+            Its name in the row.
+        """
+        name = f"images/{record_id}.png"
+        write_bytes(self.folder / name, png)
+        return name
+
+    def finish(self) -> Written:
+        """Write the file from all rows there are.
+
+        Raises:
+            Failure: it can't be written.
+        """
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        try:
+            # Other shards may end at this moment.
+            with FileLock(self.folder / f".{self.config}.merge.lock", timeout=_PATIENCE):
+                self.read()
+                written = self._write()
+                self._tidy()
+                self.read()
+        except Timeout as error:
+            raise Failure(f"{self.path}: another run holds it for {_PATIENCE} s now; run again to finish") from error
+        return written
+
+    def _write(self) -> Written:
+        sha, usage = hashlib.sha256(), Usage()
+        failed, first = 0, None
+        ordered = [record_id for record_id in self.records.ids if record_id in self._places]
+        with replacing(self.path) as file:
+            for record_id in ordered:
+                place = self._places[record_id]
+                line = _line_at(place)
+                row = json.loads(line)
+                usage = usage + _usage(row)
+                if place.failed:
+                    failed += 1
+                    first = first or row
+                sha.update(line)
+                file.write(line)
+        return Written(len(ordered), failed, first, sha.hexdigest(), usage, len(self._places) - len(ordered))
+
+    def _tidy(self) -> None:
+        """Remove what the file now holds; drafts without a row stay in this run's journal."""
+        lines = [_line_at(place) for record_id, place in self._drafts.items() if record_id not in self._places]
+        for path in self._journals():
+            if path != self.journal and not self._is_idle(path):
+                continue
+            path.unlink(missing_ok=True)
+        if lines:
+            write_bytes(self.journal, b"".join(lines))
+
+    def _is_idle(self, journal: Path) -> bool:
+        """Whether no run appends to a journal any more."""
+        part = journal.name.removeprefix(f".{self.config}.journal").removesuffix(".jsonl")
+        lock = FileLock(self.folder / f".{self.config}{part}.lock", timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            return False
+        lock.release()
+        return True
+
+    def _journals(self) -> list[Path]:
+        return sorted(self.folder.glob(f".{self.config}.journal*.jsonl"))
+
+    def _index(self, path: Path) -> None:
+        findings = Findings(path, "an earlier run's predictions; delete the file to start anew")
+        offset, torn = 0, False
+        with path.open("rb") as file:
+            for number, (line, length) in enumerate(raw_lines(file), start=1):
+                if not line.endswith(b"\n") and path != self.path:
+                    # torn by a kill, or another shard is writing it at this moment
+                    torn = True
+                    break
+                try:
+                    row = parse_line(line, length)
+                    if row is not None and not isinstance(row.get("id"), str):
+                        raise BadLine("expected a row with an id")
+                    if row is not None:
+                        self._note(row, path, offset, length)
+                except BadLine as error:
+                    findings.add(number, str(error))
+                offset += length
+        findings.raise_if_any()
+        if torn and path == self.journal:
+            # so that nothing is appended to it
+            with path.open("r+b") as file:
+                file.truncate(offset)
+
+    def _note(self, row: Mapping[str, Any], path: Path, offset: int, length: int) -> None:
+        record_id = row["id"]
+        error = row.get("error")
+        attempts = error.get("attempts", 1) if isinstance(error, Mapping) else 0
+        image = row.get("image")
+        failed = error is not None
+        place = Place(path, offset, length, failed, attempts if isinstance(attempts, int) else 1)
+        if "draft" in row:
+            self._drafts[record_id] = place
+            return
+        if not failed and isinstance(image, str) and not (self.folder / image).is_file():
+            return
+        before = self._places.get(record_id)
+        if before is None or before.failed or not failed:
+            self._places[record_id] = place
+
+
+def _line_at(place: Place) -> bytes:
+    with place.file.open("rb") as file:
+        file.seek(place.offset)
+        return file.read(place.length).rstrip(b"\r\n") + b"\n"
+
+
+def _row_at(place: Place) -> Row:
+    row: Row = json.loads(_line_at(place))
+    return row
+
+
+def _usage(row: Mapping[str, Any]) -> Usage:
+    told = (row.get("meta") or {}).get("usage")
+    return Usage(**told) if isinstance(told, Mapping) else Usage()

@@ -1,0 +1,67 @@
+"""What a run says while it is under way: a bar at a terminal, a line a minute elsewhere."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+from ..progress import progress
+
+_EVERY = 60.0  # seconds between lines
+
+
+class Teller:
+    """Counts records as they end.
+
+    Args:
+        label: of the run.
+        total: records.
+        cost: dollars so far; None where unknown.
+        advance: moves the bar.
+    """
+
+    def __init__(
+        self, label: str, total: int, cost: Callable[[], float | None], advance: Callable[[str], None]
+    ) -> None:
+        self.done = 0
+        self.kinds: Counter[str] = Counter()
+        self._label = label
+        self._total = total
+        self._cost = cost
+        self._advance = advance
+        self._began = self._told = monotonic()
+
+    def ended(self, kind: str | None) -> None:
+        """A record has its row; `kind` is its failure's, None of an answer."""
+        self.done += 1
+        if kind is not None:
+            self.kinds[kind] += 1
+        self._advance(self.said)
+        now = monotonic()
+        if not sys.stderr.isatty() and now - self._told >= _EVERY:
+            self._told = now
+            rate = self.done / (now - self._began)
+            left = (self._total - self.done) / rate / 60
+            counts = f"{self.done:,}/{self._total:,}, {rate:.2g}/s, {left:.0f} min left"
+            say(f"{self._label}: {counts}{self.said}")
+
+    @property
+    def said(self) -> str:
+        """Failures and cost so far; empty where there are none."""
+        cost = self._cost()
+        failed = sum(self.kinds.values())
+        return (f", {failed:,} failed" if failed else "") + ("" if cost is None else f", ${cost:,.2f}")
+
+
+@contextmanager
+def telling(label: str, total: int, cost: Callable[[], float | None]) -> Iterator[Teller]:
+    """Tell of a run of `total` records until the block ends."""
+    with progress(label, total) as advance:
+        yield Teller(label, total, cost, lambda note: advance(1, note=note))
+
+
+def say(message: str) -> None:
+    """A line for the person at the terminal."""
+    print(f"medgen-bench: {message}", file=sys.stderr)
