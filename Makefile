@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-datasets4 lint types bench sample clean
+.PHONY: demo test test-datasets4 lint types bench fuzz sample clean
 
 demo: $(READY)
 	$(BIN)/medgen-bench demo
@@ -32,6 +32,11 @@ types: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m tests.bench
+
+# Coverage-guided fuzzing of what reads anyone's bytes; not part of `make test`, whose property tests are hypothesis's.
+fuzz: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
+	for target in em jsonl image verdict; do $(BIN)/python -W ignore -m tests.fuzz $$target 60 || exit 1; done
 
 sample: $(READY)
 	$(BIN)/python -m medgen_scripts.make_sample
