@@ -102,6 +102,12 @@ class Predictions(BaseModel):
     layout: str
     join: dict[str, NonNegativeInt] = {}
 
+    @property
+    def about_system(self) -> dict[str, Any]:
+        """What `run` has noted of the system (`track`, `components`, `verified`, `blind`); empty where it hasn't."""
+        told = (self.model_extra or {}).get("system")
+        return told if isinstance(told, dict) else {}
+
 
 class ConfigResult(Strict):
     """One config: `records` of the edition, `selected` of them scored, the tiers' figures and all rows."""

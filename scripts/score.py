@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
+from typing import Any
 
 from medgen_metrics.failures import REASONS
 from medgen_metrics.rows import Row
@@ -21,6 +22,7 @@ from .errors import Failure
 from .errors import UsageError
 from .lock import hold
 from .result_file import Predictions as PredictionsResult
+from .running.manifest import read_header
 from .scoring import journal
 from .scoring import launch
 from .scoring import results
@@ -230,6 +232,7 @@ def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: 
                 "join": dict(task.predictions.join),
                 "superseded": task.predictions.superseded,
                 "outside": task.predictions.outside,
+                **_about_system(task),
             }
         )
         by_system.setdefault(task.job.system, {})[task.job.config] = results.config_result(
@@ -243,6 +246,13 @@ def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: 
             _say(notice)
         written.append(path)
     return written
+
+
+def _about_system(task: Task) -> dict[str, Any]:
+    """Track and components of a system that `run` ran, as the manifest beside its predictions says."""
+    told = read_header(task.job.path.parent, task.job.config) if task.job.origin is None else None
+    wanted = ("track", "components", "verified", "blind")
+    return {} if told is None else {"system": {name: told[name] for name in wanted if told.get(name)}}
 
 
 def _tell_failures(task: Task, tier: str, rows: Sequence[Row]) -> None:

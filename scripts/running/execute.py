@@ -302,7 +302,8 @@ class Execution:
             "takes": list(self.system.takes) if not self.options.blind else ["text"],
             "gives": list(self.system.gives),
             "components": {role: one.label for role, one in self.system.components.items()},
-            "verified": self.system.verified,
+            # a file of one's own claims nothing
+            "verified": self.system.verified if "verified" in self.system.model_fields_set else None,
             "blind": self.options.blind,
             "alias_of": self.system.alias_of,
             "file": self.system.described(),

@@ -66,13 +66,18 @@ class Manifest:
             ) from error
 
 
-def read_header(folder: Path) -> dict[str, Any] | None:
-    """What a folder's manifest says of the system (track, components, …); None where there is no manifest of ours."""
+def read_header(folder: Path, config: str) -> dict[str, Any] | None:
+    """What the manifest in a folder says of the system whose predictions of a config these are: track, components, ….
+
+    None where there is no manifest of ours, or none of that config.
+    """
     try:
         content = json.loads((folder / "manifest.json").read_bytes())
     except (OSError, ValueError):
         return None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
+        return None
+    if config not in (content.get("configs") or {}):
         return None
     return {name: value for name, value in content.items() if name not in ("format", "configs")}
 

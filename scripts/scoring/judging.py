@@ -110,13 +110,13 @@ class JudgeWork:
 
         self.scorer.stream(drawn(), named)
 
-    def warnings(self, rows: Sequence[Row], system: str) -> list[str]:
-        """What a reader of this judge's scores of `system` should be told."""
+    def warnings(self, rows: Sequence[Row], system: str, components: Sequence[str] = ()) -> list[str]:
+        """What a reader of this judge's scores of `system`, made of these models, should be told."""
         from medgen_metrics.judge import families
         from medgen_metrics.judge import warnings
 
         judges = [judge.name for judge in self.scorer.judges]
-        found = [*self.drift, *families.repeated(judges, {system: []})]
+        found = [*self.drift, *families.repeated(judges, {system: components})]
         found += warnings.of_rows(rows, self.scorer.views, self.scorer.rubric.names)
         found += [
             f"judge {judge} changed while it was asked: its server gave the fingerprints {', '.join(sorted(given))}"

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from datetime import datetime
@@ -84,14 +85,22 @@ def config_result(
         predictions=predictions,
         tiers={
             # The sample is too small and too chosen to say anything of a population.
-            name: _tier_result(system, tier, rows, None if records.edition == "sample" else columns["group"])
+            name: _tier_result(
+                system,
+                (predictions.about_system.get("components") or {}).values(),
+                tier,
+                rows,
+                None if records.edition == "sample" else columns["group"],
+            )
             for name, (tier, rows) in tiers.items()
         },
         rows=Rows.of(columns, {name: rows for name, (_, rows) in tiers.items()}),
     )
 
 
-def _tier_result(system: str, tier: Tier, rows: Sequence[Row], groups: Sequence[str] | None) -> TierResult:
+def _tier_result(
+    system: str, models: Iterable[str], tier: Tier, rows: Sequence[Row], groups: Sequence[str] | None
+) -> TierResult:
     scorer = tier.scorer
     summary = summarise(rows, scorer.specs)
     return TierResult(
@@ -110,7 +119,7 @@ def _tier_result(system: str, tier: Tier, rows: Sequence[Row], groups: Sequence[
             for spec in scorer.specs
         },
         flags=summary["flags"],
-        warnings=tier.warnings(rows, system) if isinstance(tier, JudgeWork) else [],
+        warnings=tier.warnings(rows, system, list(models)) if isinstance(tier, JudgeWork) else [],
     )
 
 

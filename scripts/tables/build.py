@@ -13,6 +13,7 @@ from ..result_file import ResultFile
 from ..result_file import shorten
 from . import columns
 from . import judged
+from . import tracks
 from .anchors import Anchors
 from .cells import lines as system_lines
 from .columns import Column
@@ -99,7 +100,8 @@ def _table(entries: Sequence[Entry], show: Show) -> Table:
         flags=counted_flags(entry.result.tiers for entry in entries),
     )
     tiers = {entry.file.system: entry.result.tiers for entry in entries}
-    return replace(table, notes=table_notes(table, tiers, show))
+    about = {entry.file.system: entry.result.predictions.about_system for entry in entries}
+    return replace(table, notes=(*tracks.notes(about), *table_notes(table, tiers, show)))
 
 
 def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
