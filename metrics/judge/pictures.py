@@ -29,7 +29,7 @@ DRAWING = 1
 FORMATS = {"png": "image/png", "jpeg": "image/jpeg"}
 MIN_SIDE = 128
 JPEG_QUALITY = 95
-_CACHE_BYTES = 256 << 20
+_CACHE_BYTES = 64 << 20  # the views of a record share pictures, and are asked for together
 _PAPER, _RULE, _INK = (255, 255, 255), (128, 128, 128), (0, 0, 0)
 
 
