@@ -84,8 +84,7 @@ class Gemini(Remote):
 
     def __init__(self, component: "Component", options: Options) -> None:
         super().__init__(component, options, default_url=DEFAULT_URL, concurrency=CONCURRENCY, timeout=TIMEOUT)
-        if not re.match(r"https?://[^/@?#]+(?:/[^?#@]*)?$", self.url):
-            raise UsageError(f"base_url: expected an address such as {DEFAULT_URL}, without credentials or a query")
+        self.check_address()
         try:
             self._pool = self.make_pool()
         except ValueError as error:
@@ -204,9 +203,8 @@ class Gemini(Remote):
         entries = body.get("models") if isinstance(body, Mapping) else None
         if not isinstance(entries, list):
             return None
-        names = [str(entry.get("name")).removeprefix("models/") for entry in entries if isinstance(entry, Mapping)]
-        # also by the name that the component may give in full
-        return [*names, *(f"models/{name}" for name in names)]
+        names = [str(entry.get("name")) for entry in entries if isinstance(entry, Mapping)]
+        return names if self.model.startswith("models/") else [name.removeprefix("models/") for name in names]
 
     async def aclose(self) -> None:
         """See `base.Backend`."""

@@ -90,7 +90,9 @@ class HFInference(Remote):
 
     def __init__(self, component: "Component", options: Options) -> None:
         super().__init__(component, options, default_url=ROUTER, concurrency=CONCURRENCY, timeout=TIMEOUT)
+        self.check_address()
         import huggingface_hub
+        from huggingface_hub import constants
 
         given = dict(self.component.parameters)
         self._client_options = {name: given.pop(name) for name in ("provider", "bill_to") if name in given}
@@ -102,7 +104,7 @@ class HFInference(Remote):
         except ValueError as error:
             raise UsageError(f"{self.model}: {error}") from error
         guard_logs(self._pool.redact)
-        own = [urlsplit(url).hostname or "" for url in (ROUTER, huggingface_hub.constants.ENDPOINT)]
+        own = [urlsplit(url).hostname or "" for url in (ROUTER, constants.ENDPOINT)]
         self._rules = Rules([*own, *self.component.hosts])
         self._forms = Forms(self.component.gives_json)
         self._clients: Connections[AsyncInferenceClient] = Connections(self._connect, lambda client: client.close())
@@ -184,7 +186,7 @@ class HFInference(Remote):
                 from huggingface_hub import ImageToImageTargetSize
 
                 given.setdefault("target_size", ImageToImageTargetSize(width=ask.size[0], height=ask.size[1]))
-            return client.image_to_image(_png(ask.images[0]), ask.prompt, model=model, **given)
+            return client.image_to_image(typed(ask.images[0]), ask.prompt, model=model, **given)
         if ask.size is not None:
             given.setdefault("width", ask.size[0])
             given.setdefault("height", ask.size[1])
@@ -259,12 +261,14 @@ class HFInference(Remote):
         self._pool.reopen()
 
 
-def _png(data: bytes) -> Any:
-    """An input as a Pillow image that the client sends as PNG, also what was a JPEG: bytes it would call JPEG."""
-    from PIL import Image
-
-    with Image.open(io.BytesIO(pictures.as_sent(data)[0])) as image:
-        return image.copy()
+def typed(data: bytes) -> bytes:
+    """An input with its media type, without which the client calls any bytes a JPEG."""
+    sent, kind = pictures.as_sent(data)
+    try:
+        from huggingface_hub.inference._common import MimeBytes
+    except ImportError:  # of releases that have no such type, and say less to fewer providers
+        return sent
+    return MimeBytes(sent, kind)
 
 
 def _file_of(image: Any) -> bytes:

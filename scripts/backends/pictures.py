@@ -3,11 +3,15 @@
 import base64
 import binascii
 import io
+from typing import TYPE_CHECKING
 
 from medgen_metrics.serving.faults import REJECTED
 from medgen_metrics.serving.faults import CallFailed
 
 from .base import NOT_AN_IMAGE
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 # What every provider takes; others refuse TIFF, BMP and the like.
 _TAKEN = ("image/png", "image/jpeg", "image/webp")
@@ -35,17 +39,25 @@ def as_sent(data: bytes) -> tuple[bytes, str]:
     kind = media_type(data)
     if kind in _TAKEN:
         return data, kind
+    buffer = io.BytesIO()
+    rgb(data).save(buffer, "PNG")
+    return buffer.getvalue(), "image/png"
+
+
+def rgb(data: bytes) -> "Image":
+    """A file's picture as metrics see it: upright, 8-bit RGB.
+
+    Raises:
+        CallFailed: the input is no image, or its values have no declared range.
+    """
     from medgen_metrics.failures import Unscored
     from medgen_metrics.images import read
     from medgen_metrics.pairs import eight_bit
 
     try:
-        image = eight_bit(read(data, "input image"))
+        return eight_bit(read(data, "input image"))
     except Unscored as error:
         raise CallFailed(REJECTED, f"the input image can't be sent: {error}", 0) from error
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return buffer.getvalue(), "image/png"
 
 
 def data_url(data: bytes) -> str:

@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import re
 from abc import ABC
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ..systems.file import Component
 
 CHECK_SECONDS = 15.0
+_PLAIN = re.compile(r"https?://[^/@?#\s]+(?:/[^@?#\s]*)?")
 # Room for a model that thinks before it answers.
 PING_TOKENS = 256
 
@@ -80,6 +82,15 @@ class Remote(ABC):
         except ValueError as error:
             raise UsageError(f"{self.model}: {error}") from error
         self.key_missing = variable is not None and not os.environ.get(variable, "").strip()
+
+    def check_address(self) -> None:
+        """Whether a library that takes addresses as they are can be given this one.
+
+        Raises:
+            UsageError: no address, or one that holds credentials, which would be shown in its messages.
+        """
+        if not _PLAIN.fullmatch(self.url):
+            raise UsageError("base_url: expected an address such as https://host/v1, without credentials or a query")
 
     def make_pool(self) -> Pool:
         """The pool of this model's requests."""
@@ -137,7 +148,8 @@ class Remote(ABC):
         except Exception as error:
             fault = fault_of(error) or Fault("connection", str(error))
             return [f"endpoint: {label(self.url)}: {fault.kind}: {redact(fault.text)}"]
-        if response.status_code in (401, 403):
+        # Gemini says 400 to a wrong key
+        if response.status_code in (401, 403) or (response.status_code == 400 and "API_KEY_INVALID" in response.text):
             where = f"in ${self.component.key_env}" if self.component.key_env else "of the URL, or none,"
             return [f"key: {label(self.url)} refuses the one {where}: HTTP {response.status_code}"]
         if response.status_code >= 500:

@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -121,7 +122,7 @@ def answer(
     for index in range(0 if kind == "empty" else int(asked.body.get("n", 1))):
         picture = pictures(asked) if pictures is not None else None
         if picture is None:
-            picture = _drawn(asked, index)
+            picture = drawn(asked.images, asked.size, f"{asked.digest}:{index}")
         if kind == "not_an_image":
             picture = b"<html>no image here</html>"
         elif kind == "unchanged" and asked.images:
@@ -132,18 +133,18 @@ def answer(
     return {"created": 0, "data": data, "usage": {**usage, "total_tokens": sum(usage.values())}}
 
 
-def _drawn(asked: ImageRequest, index: int) -> bytes:
-    """A PNG: the first input inverted, or a gradient in a colour of the request's."""
+def drawn(images: Sequence[Picture], size: tuple[int, int] | None, key: str) -> bytes:
+    """A PNG: the first input inverted, or a gradient in a colour of the key's."""
     from PIL import Image
     from PIL import ImageOps
 
-    if asked.images:
-        with Image.open(BytesIO(asked.images[0].data or b"")) as given:
+    if images:
+        with Image.open(BytesIO(images[0].data or b"")) as given:
             picture = ImageOps.invert(given.convert("RGB"))
-        picture = picture.resize(asked.size) if asked.size else picture
+        picture = picture.resize(size) if size else picture
     else:
-        colour = hashlib.sha256(f"{asked.digest}:{index}".encode()).digest()[:3]
-        grey = Image.linear_gradient("L").resize(asked.size or (_SIDE, _SIDE))
+        colour = hashlib.sha256(key.encode()).digest()[:3]
+        grey = Image.linear_gradient("L").resize(size or (_SIDE, _SIDE))
         picture = ImageOps.colorize(grey, (0, 0, 0), tuple(colour))
     out = BytesIO()
     picture.save(out, "PNG")

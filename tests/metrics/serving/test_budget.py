@@ -124,6 +124,12 @@ def test_what_is_booked(usage: Usage | None, billed: bool, cost: float) -> None:
     assert budget.used.requests == 1
 
 
+def test_tokens_that_cost_nothing_need_not_be_told() -> None:
+    budget = Budget(prices={"m": {"image": 0.04, "request": 0.01}})
+    assert budget.price(Usage(requests=1, produced=2, unreported=1), "m").cost == pytest.approx(0.09)
+    assert Budget(prices=TABLE).price(Usage(requests=1, unreported=1), "m").cost is None
+
+
 def test_without_prices_the_cost_is_unknown_not_nothing() -> None:
     budget = Budget()
 

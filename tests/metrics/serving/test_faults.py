@@ -3,7 +3,11 @@ import pickle
 import socket
 import ssl
 
+import aiohttp
 import pytest
+from multidict import CIMultiDict
+from multidict import CIMultiDictProxy
+from yarl import URL
 
 from medgen_metrics.serving.budget import BudgetExhausted
 from medgen_metrics.serving.faults import CallFailed
@@ -11,6 +15,7 @@ from medgen_metrics.serving.faults import Malformed
 from medgen_metrics.serving.faults import RunStopped
 from medgen_metrics.serving.faults import StatusInBody
 from medgen_metrics.serving.faults import fault_of
+from medgen_metrics.serving.faults import is_moderation
 from medgen_metrics.serving.faults import retry_after
 
 from .standing_in import Status
@@ -44,6 +49,39 @@ def test_statuses(status: int, kind: str, passing: bool, congestion: bool, refus
         assert fault is not None
         assert (fault.kind, fault.status, fault.text) == (kind, status, f"HTTP {status}: why")
         assert (fault.passing, fault.congestion, fault.refusal) == (passing, congestion, refusal)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Your request was rejected as a result of our safety system.",
+        "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+        "requires moderation on OpenAI. Your input was flagged for: violence",
+        "no [InputImageSensitiveContentDetected]",
+        "no [DataInspectionFailed]",
+        "PROHIBITED_CONTENT",
+    ],
+)
+def test_words_of_a_filter(said: str) -> None:
+    assert is_moderation(said)
+    # of the request, not of the endpoint
+    fault = fault_of(Status(403, said))
+    assert fault is not None
+    assert fault.kind == "rejected"
+
+
+@pytest.mark.parametrize("said", ["The key may not use this model.", "this image format is not supported", ""])
+def test_other_words(said: str) -> None:
+    assert not is_moderation(said)
+
+
+def test_exceptions_of_aiohttp() -> None:
+    asked = aiohttp.RequestInfo(URL("http://host/"), "GET", CIMultiDictProxy(CIMultiDict()), URL("http://host/"))
+    headers = CIMultiDict({"Retry-After": "3"})
+    error = aiohttp.ClientResponseError(asked, (), status=503, message="busy", headers=headers)
+    fault = fault_of(error)
+    assert fault is not None
+    assert (fault.kind, fault.status, fault.retry_after) == ("overloaded", 503, 3.0)
 
 
 class ConnectError(Exception):
