@@ -29,7 +29,10 @@ _PATTERNS = (
         rf"\1{MARK}",
     ),
     # in a URL's query; in prose "key: choices" is no secret
-    (re.compile(r"([?&](?:key|token|sig|signature)=)[^\s&\"']+", re.IGNORECASE), rf"\1{MARK}"),
+    (
+        re.compile(r"([?&](?:[\w-]*[-_])?(?:key|token|sig|signature|credential)=)[^\s&\"']+", re.IGNORECASE),
+        rf"\1{MARK}",
+    ),
     # the shapes of well-known providers' keys, also where a server has starred their middle
     (re.compile(r"\b(?:sk|pk|rk|gsk|xai|r8)[-_][\w*-]{6,}|\bhf_[\w*-]{6,}|\bAIza[\w*-]{8,}"), MARK),
 )

@@ -22,6 +22,7 @@ from medgen_metrics.serving.faults import Fault
 from medgen_metrics.serving.faults import StatusInBody
 from medgen_metrics.serving.faults import fault_of
 from medgen_metrics.serving.redact import Redactor
+from medgen_metrics.serving.redact import guard_logs
 from medgen_metrics.serving.redact import label
 from medgen_metrics.serving.redact import secrets_of
 
@@ -128,6 +129,7 @@ class Fetcher:
             return pictures.of_base64(url)
         # signed URLs hold a secret in their query
         redact = Redactor(_secrets(url))
+        guard_logs(redact)
         fault = Fault("timeout", f"not fetched within {self._seconds:g} s")
         attempts = 0
         with anyio.move_on_after(self._seconds):

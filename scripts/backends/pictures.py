@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 # What every provider takes; others refuse TIFF, BMP and the like.
-_TAKEN = ("image/png", "image/jpeg", "image/webp")
+_TAKEN = ("PNG", "JPEG", "WEBP")
+# Modes that all readers see alike; of CMYK and 16 bits each makes what it likes.
+_PLAIN = ("1", "L", "LA", "P", "RGB", "RGBA")
+_ORIENTATION = 0x0112
 
 
 def media_type(data: bytes) -> str | None:
@@ -31,14 +34,21 @@ def media_type(data: bytes) -> str | None:
 
 
 def as_sent(data: bytes) -> tuple[bytes, str]:
-    """A file that servers take, and its media type: PNG, JPEG and WebP as they are, others as an 8-bit RGB PNG.
+    """A file that a server sees as metrics do, and its media type.
+
+    PNG, JPEG and WebP of 8 bits go as they are; others, and those that EXIF turns, as an upright 8-bit RGB PNG.
 
     Raises:
         CallFailed: the input is no image.
     """
-    kind = media_type(data)
-    if kind in _TAKEN:
-        return data, kind
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(data), formats=_TAKEN) as image:
+            if image.mode in _PLAIN and image.getexif().get(_ORIENTATION, 1) == 1:
+                return data, Image.MIME[image.format or ""]
+    except Exception:  # as above; reading it in earnest tells what is wrong
+        pass
     buffer = io.BytesIO()
     rgb(data).save(buffer, "PNG")
     return buffer.getvalue(), "image/png"

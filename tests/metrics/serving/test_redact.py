@@ -24,6 +24,7 @@ from medgen_metrics.serving.redact import secrets_of
         ("Authorization: Bearer abc.def-ghi", "abc.def-ghi"),
         ("{'authorization': 'Basic dXNlcjpwYXNz'}", "dXNlcjpwYXNz"),
         ("https://host/v1beta/models?key=abcdef123&alt=json", "abcdef123"),
+        ("https://host/a.png?X-Amz-Credential=a&X-Amz-Signature=abcdef123&Expires=9", "abcdef123"),
         ("x-api-key: 0123456789abcdef", "0123456789abcdef"),
         ('{"api_key": "0123456789abcdef"}', "0123456789abcdef"),
     ],

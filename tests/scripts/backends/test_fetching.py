@@ -1,4 +1,5 @@
 import base64
+import logging
 import socket
 import ssl
 from collections.abc import Callable
@@ -168,6 +169,15 @@ def test_passing_faults_are_retried(code: int, kind: str) -> None:
         failed = refused(f"http://127.0.0.1:{server.port}/a.png?sig=planted-signature", "127.0.0.1")
         assert (failed.kind, failed.attempts, len(server.asked)) == (kind, 4, 4)
     assert "planted" not in str(failed)
+
+
+def test_signed_urls_are_no_matter_for_logs(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with Files(good) as server:
+        fetched(f"http://127.0.0.1:{server.port}/a.png?Policy=planted-policy&X-Amz-Signature=planted", "127.0.0.1")
+    shown = [record.getMessage() for record in caplog.records if record.levelno >= logging.INFO]
+    assert any("HTTP Request: GET" in text for text in shown)
+    assert not [text for text in shown if "planted" in text]
 
 
 def test_a_connection_that_breaks() -> None:
