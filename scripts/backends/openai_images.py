@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from ..systems.file import Component
 
 CONCURRENCY = 4
-# The public pipeline's: diffusion models on one card take minutes.
-TIMEOUT = 1800.0
+# Diffusion models on one card take minutes, and those that wait for it are silent.
+TIMEOUT = 900.0
 # gpt-image-1 at high quality, 1024 x 1536, the dearest that it lists.
 _MOST_TOKENS = 6240
 # What the base64 of a reply is called, and the URL; OpenAI's first, then what servers of the public release answered.
