@@ -2,8 +2,11 @@
 
 import os
 import secrets
+import weakref
+from collections.abc import Callable
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 from filelock import Timeout
@@ -79,6 +82,8 @@ def in_use(path: Path) -> bool:
 class Appender:
     """Appends lines to a file of this process alone, made at the first line.
 
+    The file is closed with `close`, or when nobody holds this object any more, at the latest as the program ends.
+
     Args:
         folder: made if need be.
         writer: begins the file's name.
@@ -88,7 +93,7 @@ class Appender:
         self._folder = folder
         self._writer = writer
         self._path: Path | None = None
-        self._held: FileLock | None = None
+        self._end: Callable[[], Any] | None = None
         self._descriptor = -1
         self._process = -1
         self._size = 0
@@ -122,14 +127,15 @@ class Appender:
     def _opened(self) -> Path:
         if self._path is not None and self._process != os.getpid():
             self._path = None  # after a fork the file is the parent's
-            self._held = None
+            self._end = None
         if self._path is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._folder / f"{self._writer}-{secrets.token_hex(6)}.jsonl"
-            self._held = claim(path)
+            held = claim(path)
             # O_EXCL: never another process's file, whatever the random numbers say.
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
             self._path, self._process, self._size = path, os.getpid(), 0
+            self._end = weakref.finalize(self, _end, path, self._descriptor, held, self._process)
         return self._path
 
     def _take_back(self, start: int) -> None:
@@ -141,10 +147,13 @@ class Appender:
 
     def close(self) -> None:
         """Close the file, if one was made."""
-        if self._path is None:
-            return
-        if self._process == os.getpid():
-            os.close(self._descriptor)
-            if self._held is not None:
-                give_up(self._path, self._held)
-        self._path = self._held = None
+        if self._end is not None:
+            self._end()
+        self._path = self._end = None
+
+
+def _end(path: Path, descriptor: int, held: FileLock | None, process: int) -> None:
+    if process == os.getpid():
+        os.close(descriptor)
+        if held is not None:
+            give_up(path, held)
