@@ -43,7 +43,8 @@ def addresses(urls: Sequence[str]) -> dict[str, Address]:
         ValueError: URLs that are none; all are named.
     """
     found = {url: _read(url) for url in dict.fromkeys(urls)}
-    wrong = [label(url) for url, read in found.items() if read is None]
+    # of what is no URL, anything before an @ may be a password
+    wrong = [label(url) if "://" in url else url.rpartition("@")[2] for url, read in found.items() if read is None]
     if wrong:
         raise ValueError(f"endpoints: expected base URLs of servers, e.g. http://localhost:8000/v1; got {wrong}")
     return {url: read for url, read in found.items() if read is not None}
