@@ -2,7 +2,6 @@
 
 import logging
 import sys
-import tempfile
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -10,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import fields
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from typing import TypeVar
@@ -21,18 +19,14 @@ import anyio.to_thread
 from ..failures import Unscored
 from ..serving.budget import Budget
 from ..serving.budget import BudgetExhausted
-from ..serving.loop import LoopThread
 from ..serving.usage import Usage
 from ..serving.usage import estimate
 from ..signature import digest
-from .cache import ReplyCache
-from .client import MODES
-from .client import Backend
 from .client import judge_once
+from .connected import Connected
 from .entry import UNUSABLE
 from .entry import Entry
 from .entry import asked
-from .entry import host
 from .entry import key_of
 from .judges import Asking
 from .judges import Judge
@@ -87,84 +81,23 @@ class Asker:
         dry_run: bool = False,
     ) -> None:
         self.judges = judges
-        self._dry_run = dry_run
         self.rubric = rubric
         self.asking = asking
-        self._in_process = Usage()
-        self._folder = cache
+        self.connected = Connected(judges, asking, cache, budget, dry_run=dry_run)
         self._budget = budget
-        self._backends: dict[str, Backend] = {}
         self._fingerprints: dict[str, set[str]] = {}
-        self._loop = LoopThread("medgen-judge")
         self._spent: BudgetExhausted | None = None
-        self._told: set[str] = set()
-
-    # --- judges -----------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _cache(self) -> ReplyCache:
-        if self._folder is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="medgen-judge-")
-            return ReplyCache(Path(self._temporary.name))
-        return ReplyCache(self._folder, "judge")
-
-    def fact(self, judge: Judge) -> Mapping[str, Any] | None:
-        """What is known of a judge's server without asking it: `mode`, `model`, `fingerprint`."""
-        known = self._cache.facts.get(_fact_name(judge, self.asking))
-        return known if isinstance(known, Mapping) else None
-
-    def mode(self, judge: Judge) -> str:
-        """How a judge is asked for JSON; a server is asked once which way it can, which the cache keeps.
-
-        Raises:
-            serving.faults.CallFailed: it can't be reached, or refuses this client.
-        """
-        if not judge.served:
-            return "text"
-        if self.asking.reply_format is not None:
-            return self.asking.reply_format
-        known = self.fact(judge)
-        if known is None and self._dry_run:
-            return MODES[0]
-        if known is None:
-            self._loop.run(self._probe(judge))
-            known = self.fact(judge)
-            assert known is not None
-        return str(known["mode"])
-
-    async def _probe(self, judge: Judge) -> None:
-        backend = self._backend(judge)
-        mode = await backend.probe()
-        self._cache.note(_fact_name(judge, self.asking), {"mode": mode, **backend.fingerprint()})
-
-    def _backend(self, judge: Judge) -> Backend:
-        if judge.name not in self._backends:
-            known = self.asking.reply_format or (self.fact(judge) or {}).get("mode")
-            self._backends[judge.name] = judge.backend(self.asking, self._budget, known)
-        return self._backends[judge.name]
+        self._told: set[tuple[str, str]] = set()
 
     @property
     def usage(self) -> Usage:
         """Of all requests, those that failed and those that found out the reply format included."""
-        return self._budget.used + self._in_process
+        return self._budget.used
 
     @property
     def fingerprints(self) -> Mapping[str, frozenset[str]]:
         """Judge -> fingerprints that came with the replies that were used."""
         return {judge: frozenset(found) for judge, found in self._fingerprints.items()}
-
-    def close(self) -> None:
-        """End connections, the cache's file and the loop."""
-        if self._backends:
-            self._loop.run(self._close())
-        self._loop.close()
-        if "_cache" in self.__dict__:
-            self._cache.close()
-
-    async def _close(self) -> None:
-        for backend in self._backends.values():
-            await backend.aclose()
-        self._backends.clear()
 
     def estimate(self, samples: Iterable[JudgeSample], wanted: Callable[[JudgeSample], Sequence[Wanted]]) -> Usage:
         """What asking for what is wanted of samples would take at most, beyond what the cache holds; asks nothing."""
@@ -174,7 +107,7 @@ class Asker:
                 for item in wanted(sample):
                     try:
                         prompt, what = self._asked(sample, judge, *item)
-                        if key_of(what) in self._cache:
+                        if self.connected.cache.has_usable(key_of(what)):
                             continue
                         found = estimate(prompt.messages, self.asking.max_tokens)
                     except Unscored:
@@ -203,11 +136,14 @@ class Asker:
         Raises:
             As `tier.JudgeTier.score`.
         """
+        if self.connected.dry_run:
+            raise ValueError("dry_run: nothing is asked, so that nothing can be scored; `estimate` says what would be")
+        self.connected.own()
         for judge in self.judges:
-            self.mode(judge)
+            self.connected.mode(judge)
         self._spent = None
         try:
-            self._loop.run(self._stream(samples, wanted, on_found, fresh))
+            self.connected.run(self._stream(samples, wanted, on_found, fresh))
         except BaseExceptionGroup as group:
             raise _first(group) from None
         if self._spent is not None:
@@ -261,11 +197,11 @@ class Asker:
             if fresh:
                 entry = await ask()
             else:
-                entry = await self._cache.get_or_ask(key_of(what), ask, usable=True)
+                entry = await self.connected.cache.get_or_ask(key_of(what), ask, usable=True)
         except Unscored as error:
             return Found(judge.name, view, number, reason=error.reason)
         except _NoReply as error:
-            self._tell(f"{judge.name}: {error}")
+            self._tell(judge, *error.args)
             return Found(judge.name, view, number)
         return self._read(entry, sample, judge, view, number)
 
@@ -278,7 +214,7 @@ class Asker:
         what = asked(
             prompt.identity,
             model=judge.name,
-            mode=self.mode(judge),
+            mode=self.connected.mode(judge),
             params={
                 "temperature": self.asking.temperature,
                 "seed": seed,
@@ -295,7 +231,7 @@ class Asker:
         self, sample: JudgeSample, judge: Judge, view: str, seed: int, prompt: Prompt, what: Mapping[str, Any]
     ) -> Entry:
         outcome = await judge_once(
-            self._backend(judge),
+            self.connected.backend(judge),
             prompt,
             self.rubric,
             sample,
@@ -304,12 +240,11 @@ class Asker:
             seed=seed,
             max_tokens=self.asking.max_tokens,
         )
-        if not judge.served:
-            self._in_process += outcome.usage
         if not outcome.replies:
-            raise _NoReply(outcome.message)
+            raise _NoReply(str(outcome.kind), outcome.message)
         if outcome.verdict is None:
-            self._tell(f"{judge.name}: no verdict could be read from a reply ({outcome.kind}): {outcome.message}")
+            said = f"no verdict could be read from a reply ({outcome.kind}): {outcome.message}"
+            self._tell(judge, str(outcome.kind), said)
         meta = {} if outcome.verdict is not None else {UNUSABLE: outcome.kind}
         earlier = [reply.text for reply in outcome.replies[:-1]]
         entry = Entry.of(
@@ -334,34 +269,28 @@ class Asker:
             )
         except Unusable as error:
             # An entry of before, under another reading; or one that a lab's export brought.
-            self._tell(f"{judge.name}: a reply in the cache can't be read ({error.kind}); prune it to ask anew")
+            self._tell(judge, "cached", f"a reply in the cache can't be read ({error.kind}); prune it to ask anew")
             return Found(judge.name, view, number, usage=usage)
         if entry.fingerprint:
             self._fingerprints.setdefault(judge.name, set()).add(entry.fingerprint)
         return Found(judge.name, view, number, verdict, usage=usage, repaired=verdict.repaired)
 
-    def _tell(self, message: str) -> None:
+    def _tell(self, judge: Judge, kind: str, message: str) -> None:
         # Of a thousand records that fail in one way the first says enough; the result counts them.
-        kind = message.partition(":")[0] + message.partition("(")[0]
-        if kind not in self._told:
-            self._told.add(kind)
-            logger.warning("%s (others of the kind are counted, not told)", message)
+        if (judge.name, kind) not in self._told:
+            self._told.add((judge.name, kind))
+            logger.warning("%s: %s (others of the kind are counted, not told)", judge.name, message)
 
 
 _USAGE = frozenset(item.name for item in fields(Usage))
 
 
 class _NoReply(Exception):
-    """A request that brought no reply after all attempts."""
+    """A request that brought no reply after all attempts; its kind, and what happened."""
 
 
 def _as_dict(item: Any) -> dict[str, Any]:
     return {each.name: getattr(item, each.name) for each in fields(item)}
-
-
-def _fact_name(judge: Judge, asking: Asking) -> str:
-    hosts = ",".join(sorted(filter(None, (host(url) for url in judge.urls)))) or "in process"
-    return f"reply format of {judge.name} at {hosts}"
 
 
 def _first(group: "BaseExceptionGroup[BaseException]") -> BaseException:

@@ -7,10 +7,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from ..serving.addresses import addresses
+from ..serving.addresses import key_from
 from ..serving.budget import Budget
 from ..serving.budget import Prices
+from ..serving.usage import Usage
+from .client import KEY_VARIABLE
 from .client import Backend
 from .client import OpenAIBackend
+from .counted import Counted
 
 DEFAULT_MODEL = "Qwen/Qwen3-VL-8B-Instruct"
 URL_VARIABLE = "MEDGEN_JUDGE_URL"
@@ -101,7 +106,7 @@ class Judge:
             )
         from .local import TransformersBackend
 
-        return TransformersBackend(
+        here = TransformersBackend(
             self.model,
             device=self.in_process.device,
             dtype=self.in_process.dtype,
@@ -109,12 +114,18 @@ class Judge:
             batch_size=self.in_process.batch_size,
             offline=self.offline,
         )
+        return Counted(here, budget, self.name)
 
-    def stated(self, fact: Any) -> str:
-        """Its name for a signature, with what its server says of itself: `model@revision(mode)`."""
+    def stated(self, fact: Any, reply_format: str | None = None) -> str:
+        """Its name for a signature, with what its server says of itself: `model@revision(mode)`.
+
+        Args:
+            fact: what is known of its server.
+            reply_format: the mode where the user chose it.
+        """
         told = fact or {}
         revision = told.get("fingerprint") or self.revision
-        mode = told.get("mode")
+        mode = (reply_format if self.served else None) or told.get("mode")
         return self.name + (f"@{revision}" if revision else "") + (f"({mode})" if mode else "")
 
 
@@ -130,7 +141,8 @@ def chosen(
     """The judges that the options mean.
 
     Raises:
-        ValueError: an unknown back end, a server for one that needs none, or a jury's entry without one.
+        ValueError: an unknown back end, a server for one that needs none, a jury's entry without one, an address that
+            is none, a key that can't be sent.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend: expected {', '.join(BACKENDS)}; got {backend!r}")
@@ -141,10 +153,11 @@ def chosen(
         urls = tuple(part.strip() for part in os.environ.get(URL_VARIABLE, "").split(",") if part.strip())
     if backend == "transformers":
         if urls:
-            raise ValueError(f"url: expected none with backend='transformers', which asks no server; got {urls[0]!r}")
+            raise ValueError(f"url: expected none with backend='transformers', which asks no server; got {len(urls)}")
         folder = Path(model).expanduser()
         return (Judge(folder.resolve().name if folder.is_dir() else model, model, False, (), in_process, offline),)
-    return (Judge(model, model, True, tuple(dict.fromkeys(urls)), in_process, offline),)
+    key_from(None, KEY_VARIABLE)
+    return (Judge(model, model, True, tuple(addresses(urls)), in_process, offline),)
 
 
 def _jury(entries: Sequence[str], in_process: InProcess, offline: bool | None) -> tuple[Judge, ...]:
@@ -153,7 +166,8 @@ def _jury(entries: Sequence[str], in_process: InProcess, offline: bool | None) -
     for entry in entries:
         model, _, url = entry.partition("@")
         if not model or not url.startswith(("http://", "https://")):
-            faults.append(f"jury: expected model@URL; got {entry!r}")
+            # whatever stands before a further @ may be a password
+            faults.append(f"jury: expected model@URL; got {'@'.join([model, url.rpartition('@')[2]])!r}")
         elif model in found:
             # one judge behind several servers
             found[model] = Judge(model, model, True, (*found[model].urls, url), in_process, offline)
@@ -161,16 +175,23 @@ def _jury(entries: Sequence[str], in_process: InProcess, offline: bool | None) -
             found[model] = Judge(model, model, True, (url,), in_process, offline)
     if faults:
         raise ValueError("; ".join(faults))
+    addresses([url for judge in found.values() for url in judge.urls])
+    key_from(None, KEY_VARIABLE)
     return tuple(found.values())
 
 
-def budget(max_requests: int | None, max_cost: float | None, prices: str | PathLike[str] | None) -> Budget:
+def budget(
+    max_requests: int | None, max_cost: float | None, prices: str | PathLike[str] | None, judges: Sequence[Judge]
+) -> Budget:
     """What may be spent, and the book of what was.
 
     Raises:
-        ValueError: a limit of cost without prices, or prices that can't be read.
+        ValueError: a limit below 0 or of cost without prices, prices that can't be read, or none of one of the judges.
     """
     if max_cost is not None and prices is None:
         raise ValueError("max_cost: expected with prices (a file of prices a model), got none")
     table = None if prices is None else Prices.read(Path(prices))
-    return Budget(max_requests=max_requests, max_cost=max_cost, prices=table)
+    made = Budget(max_requests=max_requests, max_cost=max_cost, prices=table)
+    for judge in judges:
+        made.price(Usage(), judge.name)
+    return made

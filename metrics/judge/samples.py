@@ -14,6 +14,8 @@ from .prompt import JudgeSample
 from .tier import JudgeTier
 
 _PARTS = ("text", "image")
+UNREADABLE = b""
+"""In place of a file that can't be read: `images.read` says so of it."""
 
 
 class SampleJudge(JudgeTier):
@@ -76,12 +78,13 @@ class SampleJudge(JudgeTier):
         several = shown if isinstance(shown, list | tuple) else [shown]
         where = f"inputs[{position}]"
         return JudgeSample(
-            id=str(position),
+            # not its position: the same sample in another batch is the same request
+            id="sample",
             config=config,
             task=task,
             instruction=instruction,
             choices=tuple(choices),
-            inputs=tuple(_file(image, where) or b"" for image in several),
+            inputs=tuple(_file(image, where) or UNREADABLE for image in several),
             reference_image=_file(expected["image"], f"references[{position}]"),
             output_image=_file(output["image"], f"predictions[{position}]"),
             answer=expected["text"],
@@ -112,15 +115,18 @@ def _file(image: Any, where: str) -> bytes | None:
         return None
     if isinstance(image, bytes | bytearray):
         return bytes(image)
+    if isinstance(image, list | tuple):
+        return _file(image[0], f"{where}[0]") if image else None
     if isinstance(image, str | os.PathLike):
         try:
-            return Path(image).read_bytes()
+            # a pipe would wait for its writer
+            return Path(image).read_bytes() if Path(image).is_file() else UNREADABLE if Path(image).exists() else None
         except OSError:
-            return None
+            return UNREADABLE
     try:
         found = images.read(image, where)
     except Unscored:
-        return b""
+        return UNREADABLE
     if found.image is None:
         raise TypeError(f"{where}: expected an image of 8 bits a channel, got {found.depth}; give its file")
     data = io.BytesIO()

@@ -153,7 +153,7 @@ class JudgeTier:
                 deadline=deadline,
             ),
             cache=None if cache is None else Path(cache),
-            budget=judges.budget(max_requests, max_cost, prices),
+            budget=judges.budget(max_requests, max_cost, prices, self.judges),
             dry_run=dry_run,
         )
 
@@ -191,7 +191,8 @@ class JudgeTier:
     def signature(self) -> str:
         """How the numbers are made."""
         views = {"with_reference": "w", "without_reference": "wo"}
-        stated = [judge.stated(self._asker.fact(judge)) for judge in self.judges]
+        known = self._asker.connected
+        stated = [judge.stated(known.fact(judge), known.asking.reply_format) for judge in self.judges]
         return signature(
             "medgen_judge",
             {
@@ -211,7 +212,7 @@ class JudgeTier:
         )
 
     def _mode(self, judge: judges.Judge) -> str | None:
-        return None if self.unavailable else self._asker.mode(judge)
+        return None if self.unavailable else self._asker.connected.mode(judge)
 
     @property
     def usage(self) -> Usage:
@@ -253,8 +254,8 @@ class JudgeTier:
             As `score`; rows that were there before have been handed over.
         """
         if self.unavailable:
-            for tag, _ in samples:
-                on_row(tag, Row(reasons={spec.name: "weights_missing" for spec in self.specs}))
+            for tag, sample in samples:
+                on_row(tag, Row(reasons=dict.fromkeys(self._asked(sample), "weights_missing")))
             return
         self._asker.stream(samples, self._views_of, lambda tag, sample, found: on_row(tag, self._row(sample, found)))
 
@@ -288,6 +289,8 @@ class JudgeTier:
     def _row(self, sample: JudgeSample, found: Sequence[Found]) -> Row:
         reason = failure(sample)
         flags = ["refused"] if sample.response is not None and is_refusal(sample.response) else []
+        if sample.saw_sheet is not None and len(sample.inputs) > 1:
+            flags.append("system_saw_sheet" if sample.saw_sheet else "system_saw_images")
         if reason is not None:
             return Row(reasons=dict.fromkeys(self._asked(sample), reason), flags=tuple(flags))
         values: dict[str, float] = {}
@@ -303,6 +306,9 @@ class JudgeTier:
             for count in judge_specs.COUNTS:
                 values[judge_specs.dimension(count, view)] = float(sum(getattr(item.usage, count) for item in of_view))
             flags += [f"repaired_{view}"] if any(item.repaired for item in of_view) else []
+            # a judge's mean over fewer verdicts than were drawn is a score all the same, and counted
+            short = any(item.verdict is None for item in of_view)
+            flags += [f"fewer_verdicts_{view}"] if short and judge_specs.holistic(view) in values else []
         return Row(values, reasons, tuple(flags))
 
     def _asked(self, sample: JudgeSample, views: Sequence[str] | None = None) -> list[str]:
@@ -345,7 +351,7 @@ class JudgeTier:
 
     def close(self) -> None:
         """End the connections and the thread that serves them."""
-        self._asker.close()
+        self._asker.connected.close()
 
     def __enter__(self) -> "JudgeTier":
         return self
