@@ -8,6 +8,7 @@ The changed region is where reference and input differ by more than `THRESHOLD` 
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -59,6 +60,48 @@ def _dilated(mask: np.ndarray) -> np.ndarray:
     return found
 
 
+class Edit(NamedTuple):
+    """An edit as the reference has it, for any number of candidates.
+
+    Attributes:
+        reference: the record's image, 8-bit RGB.
+        changed: the changed region, mode L.
+        input_mse: the input's mean squared error.
+        changed_error: the input's summed error in the changed region.
+    """
+
+    reference: Image.Image
+    changed: Image.Image
+    input_mse: float
+    changed_error: int
+
+    def compare(self, candidate: Image.Image) -> dict[str, float]:
+        """The diagnostics of one candidate, as `locality`."""
+        after = ImageChops.difference(candidate, self.reference)
+        inside = _error(after.histogram(self.changed))
+        whole = _error(after.histogram())
+        outside = (whole[0] - inside[0], whole[1] - inside[1])
+        found = {"input_mse": self.input_mse, "changed_share": inside[1] / whole[1]}
+        if inside[1]:
+            found["changed_mae"] = inside[0] / inside[1]
+            found["changed_gain"] = 1 - inside[0] / self.changed_error
+        if outside[1]:
+            found["kept_mae"] = outside[0] / outside[1]
+        return found
+
+
+def edit(reference: Image.Image, source: Image.Image) -> Edit:
+    """What `locality` needs of reference and input.
+
+    Args:
+        reference: the record's image, 8-bit RGB.
+        source: the image that was to be edited, 8-bit RGB, of the same size.
+    """
+    before = ImageChops.difference(source, reference)
+    changed = changed_region(before)
+    return Edit(reference, changed, mean_square(before.histogram()), _error(before.histogram(changed))[0])
+
+
 def locality(candidate: Image.Image, reference: Image.Image, source: Image.Image) -> dict[str, float]:
     """The diagnostics of one edit, without `psnr_gain`.
 
@@ -71,19 +114,7 @@ def locality(candidate: Image.Image, reference: Image.Image, source: Image.Image
         `input_mse`, the input's mean squared error; `changed_share`; `changed_mae` and `changed_gain` unless nothing
         changes; `kept_mae` unless everything does.
     """
-    before = ImageChops.difference(source, reference)
-    changed = changed_region(before)
-    after = ImageChops.difference(candidate, reference)
-    inside = _error(after.histogram(changed))
-    whole = _error(after.histogram())
-    outside = (whole[0] - inside[0], whole[1] - inside[1])
-    found = {"input_mse": mean_square(before.histogram()), "changed_share": inside[1] / whole[1]}
-    if inside[1]:
-        found["changed_mae"] = inside[0] / inside[1]
-        found["changed_gain"] = 1 - inside[0] / _error(before.histogram(changed))[0]
-    if outside[1]:
-        found["kept_mae"] = outside[0] / outside[1]
-    return found
+    return edit(reference, source).compare(candidate)
 
 
 def mean_square(counts: Sequence[int]) -> float:

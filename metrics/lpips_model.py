@@ -8,12 +8,13 @@ import hashlib
 import threading
 import warnings
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
 import numpy as np
+
+from .devices import inference
 
 if TYPE_CHECKING:
     import torch
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 MIN_SIDE = {"alex": 31, "squeeze": 17, "vgg": 16}
 """Pixels below which a network has no features left to compare."""
 
-# Pixels of one forward pass: more gains nothing on a processor (measured: 4 to 8 pairs of 256x256), much on a GPU.
-_PIXELS = {"cpu": 4 * 2**16, "cuda": 64 * 2**16}
+# Of one forward pass: more gains nothing on a processor (measured: 4 to 8 images of 256x256), much on a GPU.
+_PIXELS = {"cpu": 4 * 2**16, "cuda": 32 * 2**16}
+_MOST = {"cpu": 4, "cuda": 32}  # images, however small: a batch is always full
 
 _lock = threading.Lock()
 _models: dict[tuple[str, str, str], Any] = {}
@@ -40,13 +42,6 @@ def weights_digest(path: Path) -> str:
                 sha.update(block)
         _digests[key] = sha.hexdigest()[:16]
     return _digests[key]
-
-
-def default_device() -> "torch.device":
-    """The current GPU where there is one, else the processor (other accelerators lack float64)."""
-    import torch
-
-    return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
 
 
 def load(net: str, weights: Path, device: "torch.device") -> Any:
@@ -110,28 +105,37 @@ def _backbone(path: Path, expected: "dict[str, torch.Tensor]", net: str) -> "dic
 
 
 def batch_size(shape: tuple[int, int], device: "torch.device") -> int:
-    """How many pairs of `shape` (height, width) go into one forward pass."""
-    return max(1, _PIXELS.get(device.type, _PIXELS["cpu"]) // (shape[0] * shape[1]))
+    """How many images of `shape` (height, width) go into one forward pass."""
+    kind = device.type if device.type in _PIXELS else "cpu"
+    return max(1, min(_MOST[kind], _PIXELS[kind] // (shape[0] * shape[1])))
 
 
-def distances(model: Any, first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> list[float]:
-    """LPIPS of pairs; in full single precision, whatever the caller's autocast and TF32 settings are.
+def features(model: Any, images: Sequence[np.ndarray]) -> list[list["torch.Tensor"]]:
+    """What LPIPS compares: of each image each layer's normalised features [1, channels, height, width].
+
+    In full single precision, whatever the caller's autocast and TF32 settings are.
 
     Args:
         model: what `load` gave.
-        first: RGB uint8 images [height, width, 3], all of one size.
-        second: the same.
+        images: RGB uint8 [height, width, 3], all of one size.
     """
     import torch
+    from lpips import normalize_tensor
 
     device = next(model.parameters()).device
-    with ExitStack() as stack:
-        stack.enter_context(torch.inference_mode())
-        stack.enter_context(torch.autocast(device.type, enabled=False))
-        if device.type == "cuda":
-            stack.enter_context(torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False))
-        inputs = [
-            torch.from_numpy(np.stack(images)).to(device).movedim(-1, 1).float().div(255) for images in (first, second)
-        ]
-        # `normalize` takes [0, 1] to [-1, 1]
-        return [float(value) for value in model(*inputs, normalize=True).flatten()]
+    with inference(device):
+        pixels = torch.from_numpy(np.stack(images)).to(device).movedim(-1, 1).float().div(255)
+        layers = model.net.forward(model.scaling_layer(2 * pixels - 1))
+        normal = [normalize_tensor(layers[index]) for index in range(model.L)]
+        return [[layer[index : index + 1] for layer in normal] for index in range(len(images))]
+
+
+def distance(model: Any, first: Sequence["torch.Tensor"], second: Sequence["torch.Tensor"]) -> float:
+    """LPIPS of two images from their `features`, equal to the package's own forward pass."""
+    with inference(first[0].device):
+        return float(
+            sum(
+                weigh((one - other) ** 2).mean([2, 3])
+                for weigh, one, other in zip(model.lins, first, second, strict=True)
+            )
+        )

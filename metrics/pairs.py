@@ -6,6 +6,7 @@ Definition: DESIGN section 5, rows *intake* and *size*.
 import math
 from typing import Any
 from typing import NamedTuple
+from typing import Protocol
 
 import numpy as np
 from PIL import Image
@@ -29,7 +30,19 @@ class Pair(NamedTuple):
     flags: tuple[str, ...]
 
 
-def pair(candidate: Picture, reference: Picture, window: tuple[float, float] | None = None) -> Pair:
+class Shown(Protocol):
+    """What holds a reference at 8 bits, so that it is computed once for all its candidates."""
+
+    @property
+    def image(self) -> Image.Image: ...
+
+
+def pair(
+    candidate: Picture,
+    reference: Picture,
+    window: tuple[float, float] | None = None,
+    shown_reference: Shown | None = None,
+) -> Pair:
     """Bring a pair to 8 bits by one map, and to the reference's size.
 
     Deep images go through a fixed map with the same constants on both sides, never one taken from the values: `window`
@@ -39,19 +52,15 @@ def pair(candidate: Picture, reference: Picture, window: tuple[float, float] | N
         candidate: the system's image.
         reference: the record's image.
         window: the grey levels shown as black and as white, in the deep images' own units.
+        shown_reference: gives `eight_bit(reference, window)`; None computes it here.
 
     Raises:
         Unscored: `unreadable` where the depths can't be compared, the detail names the rule; `reference_missing` where
             the reference alone declares no range.
     """
-    if window is None and candidate.depth.removesuffix(" colour") != reference.depth.removesuffix(" colour"):
-        raise Unscored(
-            "unreadable",
-            f"candidate is {candidate.depth}, reference {reference.depth}: images of different depth have no common "
-            "scale unless the record gives a window",
-        )
+    check_depths(candidate.depth, reference.depth, window)
     try:
-        target = eight_bit(reference, window)
+        target = eight_bit(reference, window) if shown_reference is None else shown_reference.image
     except Unscored as error:
         raise Unscored("reference_missing", error.detail) from error
     shown = eight_bit(candidate, window)
@@ -59,6 +68,20 @@ def pair(candidate: Picture, reference: Picture, window: tuple[float, float] | N
         return Pair(shown, target, ())
     flags = ("resized", "aspect_changed") if _is_aspect_changed(shown.size, target.size) else ("resized",)
     return Pair(shown.resize(target.size, Image.Resampling.LANCZOS), target, flags)
+
+
+def check_depths(candidate: str, reference: str, window: tuple[float, float] | None) -> None:
+    """Whether images of these depths (`Picture.depth`) go through one map.
+
+    Raises:
+        Unscored: `unreadable`; the detail names the rule.
+    """
+    if window is None and candidate.removesuffix(" colour") != reference.removesuffix(" colour"):
+        raise Unscored(
+            "unreadable",
+            f"candidate is {candidate}, reference {reference}: images of different depth have no common "
+            "scale unless the record gives a window",
+        )
 
 
 def eight_bit(picture: Picture, window: tuple[float, float] | None = None) -> Image.Image:

@@ -20,16 +20,18 @@ from . import locality
 from . import lpips_model
 from . import ssim
 from . import weights
+from .devices import default_device
 from .failures import Unscored
+from .pixel_batches import LpipsQueue
+from .pixel_batches import SsimQueue
 from .pixel_pairs import IDENTICAL_PSNR
-from .pixel_pairs import PAPER_LPIPS_SIDE
-from .pixel_pairs import STANDARD_LPIPS_PIXELS
-from .pixel_pairs import Batches
 from .pixel_pairs import Draft
-from .pixel_pairs import Plan
 from .pixel_pairs import drafts
 from .pixel_pairs import psnr
 from .pixel_pairs import sources
+from .pixel_target import PAPER_LPIPS_SIDE
+from .pixel_target import STANDARD_LPIPS_PIXELS
+from .pixel_target import Plan
 from .rows import MetricSpec
 from .rows import Row
 from .rows import mean
@@ -37,7 +39,7 @@ from .signature import signature
 
 PROTOCOLS = ("paper", "standard")
 METRICS = ("ssim", "psnr", "lpips")
-REVISION = 2  # of the definitions below; raised when a change moves any value
+REVISION = 3  # of the definitions below; raised when a change moves any value
 
 _SIZES = ("candidate_width", "candidate_height", "reference_width", "reference_height")
 
@@ -239,18 +241,44 @@ class PixelTier:
             TypeError: a value that is no image, with its position.
             ValueError: unequal lengths, floats outside [0, 1], an impossible window.
         """
-        samples = sources(predictions, references, windows, inputs)
-        batches = self._batches()
-        drafted = []
-        for position, item in enumerate(drafts(self._plan, samples)):
-            if item.failure is not None and item.failure.detail:
-                self._tell(f"predictions[{position}]" if names is None else names[position], item.failure)
-            for batch in batches:
-                batch.add(item)
-            drafted.append(item)
-        for batch in batches:
-            batch.flush()
-        return [self._row(item) for item in drafted]
+        return self.score_systems([predictions], references, windows, inputs, names)[0]
+
+    def score_systems(
+        self,
+        predictions: Sequence[Sequence[Any]],
+        references: Sequence[Any],
+        windows: Sequence[Any] | None = None,
+        inputs: Sequence[Any] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> list[list[Row]]:
+        """Score several systems' outputs for the same records; what reference and input give is computed once.
+
+        Args:
+            predictions: each system's output images, one a record, as of `score`.
+            references: one a record.
+            windows: one a record, as of `score`.
+            inputs: one a record, as of `score`.
+            names: one a record, as of `score`.
+
+        Returns:
+            Each system's rows: those of `score` for that system alone.
+
+        Raises:
+            TypeError, ValueError: as `score`.
+        """
+        ssim_queue = SsimQueue(self._batched_ssim, self._limit)
+        lpips_queue = LpipsQueue(lpips_name(self.lpips_net), self._features, self._distance, self._limit)
+        drafted: list[list[Draft]] = [[] for _ in predictions]
+        for position, made in enumerate(drafts(self._plan, sources(predictions, references, windows, inputs))):
+            for item, rows in zip(made.rows, drafted, strict=True):
+                if item.failure is not None and item.failure.detail:
+                    self._tell(f"predictions[{position}]" if names is None else names[position], item.failure)
+                ssim_queue.add(item)
+                rows.append(item)
+            lpips_queue.add(made)
+        ssim_queue.flush()
+        lpips_queue.flush()
+        return [[self._row(item) for item in rows] for rows in drafted]
 
     @cached_property
     def _device(self) -> Any:
@@ -259,7 +287,7 @@ class PixelTier:
             import torch
 
             return torch.device(self._device_name)
-        return lpips_model.default_device() if "lpips" in self.metrics or "torch" in sys.modules else None
+        return default_device() if "lpips" in self.metrics or "torch" in sys.modules else None
 
     @property
     def _plan(self) -> Plan:
@@ -272,14 +300,8 @@ class PixelTier:
             batches_ssim=self._device is not None and self._device.type == "cuda",
         )
 
-    def _batches(self) -> list[Batches]:
-        def limit(shape: tuple[int, int]) -> int:
-            return lpips_model.batch_size(shape, self._device)
-
-        return [
-            Batches("ssim", self._batched_ssim, limit),
-            Batches(lpips_name(self.lpips_net), self._batched_lpips, limit),
-        ]
+    def _limit(self, shape: tuple[int, int]) -> int:
+        return lpips_model.batch_size(shape, self._device)
 
     def load(self) -> None:
         """Load LPIPS's network where its weights are here; else the first pair does.
@@ -291,10 +313,17 @@ class PixelTier:
         if path is not None:
             lpips_model.load(self.lpips_net, path, self._device)
 
-    def _batched_lpips(self, first: list[np.ndarray], second: list[np.ndarray]) -> list[float]:
+    @property
+    def _model(self) -> Any:
         path = self._weights[0]
         assert path is not None
-        return lpips_model.distances(lpips_model.load(self.lpips_net, path, self._device), first, second)
+        return lpips_model.load(self.lpips_net, path, self._device)
+
+    def _features(self, images: Sequence[np.ndarray]) -> list[Any]:
+        return lpips_model.features(self._model, images)
+
+    def _distance(self, first: Any, second: Any) -> float:
+        return lpips_model.distance(self._model, first, second)
 
     def _batched_ssim(self, first: list[np.ndarray], second: list[np.ndarray]) -> list[float]:
         import torch

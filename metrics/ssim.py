@@ -25,17 +25,18 @@ _WEIGHTS = [math.exp(-0.5 * (offset / _SIGMA) ** 2) for offset in range(GAUSSIAN
 _WEIGHTS = [weight / (2 * math.fsum(_WEIGHTS) - _WEIGHTS[0]) for weight in _WEIGHTS]
 
 
-def uniform(first: np.ndarray, second: np.ndarray) -> float:
+def uniform(first: np.ndarray, second: np.ndarray, sums: dict[Any, Any] | None = None) -> float:
     """SSIM of the paper protocol: `structural_similarity(first, second, data_range=255)`.
 
     Args:
         first: grey uint8 [height, width], each side at least `UNIFORM_SIDE`.
         second: the same.
+        sums: where window sums of `second` are kept for further calls with it; the value is the same without.
     """
-    return _in_strips(_uniform_map, first.astype(np.int32), second.astype(np.int32), UNIFORM_SIDE)
+    return _in_strips(_uniform_map, first.astype(np.int32), second.astype(np.int32), UNIFORM_SIDE, sums)
 
 
-def gaussian(first: np.ndarray, second: np.ndarray) -> float:
+def gaussian(first: np.ndarray, second: np.ndarray, sums: dict[Any, Any] | None = None) -> float:
     """SSIM of the standard protocol.
 
     Equals `structural_similarity(first, second, data_range=255, channel_axis=-1, gaussian_weights=True, sigma=1.5,
@@ -44,9 +45,16 @@ def gaussian(first: np.ndarray, second: np.ndarray) -> float:
     Args:
         first: RGB uint8 [height, width, 3], each side at least `GAUSSIAN_SIDE`.
         second: the same.
+        sums: where window sums of `second` are kept for further calls with it; the value is the same without.
     """
     channels = [
-        _in_strips(_gaussian_map, first[..., channel].astype(float), second[..., channel].astype(float), GAUSSIAN_SIDE)
+        _in_strips(
+            _gaussian_map,
+            first[..., channel].astype(float),
+            second[..., channel].astype(float),
+            GAUSSIAN_SIDE,
+            None if sums is None else sums.setdefault(channel, {}),
+        )
         for channel in range(3)
     ]
     return math.fsum(channels) / 3
@@ -63,22 +71,39 @@ def gaussian_batch(first: Any, second: Any) -> list[float]:
     return _gaussian_map(first, second).mean((-3, -2, -1)).tolist()
 
 
-def _in_strips(similarity: Callable[[Any, Any], Any], first: np.ndarray, second: np.ndarray, side: int) -> float:
+def _in_strips(
+    similarity: Callable[[Any, Any, dict[str, Any] | None], Any],
+    first: np.ndarray,
+    second: np.ndarray,
+    side: int,
+    sums: dict[Any, Any] | None,
+) -> float:
     height, width = first.shape
     overlap = side - 1
     rows = max(side, _STRIP // width)
-    sums = [
-        similarity(first[top : top + rows + overlap], second[top : top + rows + overlap]).sum()
+    totals = [
+        similarity(
+            first[top : top + rows + overlap],
+            second[top : top + rows + overlap],
+            None if sums is None else sums.setdefault(top, {}),
+        ).sum()
         for top in range(0, height - overlap, rows)
     ]
-    return math.fsum(sums) / ((height - overlap) * (width - overlap))
+    return math.fsum(totals) / ((height - overlap) * (width - overlap))
 
 
-def _uniform_map(first: Any, second: Any) -> Any:
+def _uniform_map(first: Any, second: Any, sums: dict[str, Any] | None = None) -> Any:
     # Integers throughout: 49 * 49 * 255 * 255 * 2 < 2 ** 31. The window's 49 and the sample covariance's 48 cancel.
     count = UNIFORM_SIDE**2
-    sum_1, sum_2 = _box_sums(first), _box_sums(second)
-    squares = _box_sums(first * first + second * second)
+    if sums is None:
+        sum_2 = _box_sums(second)
+        squares = _box_sums(first * first + second * second)
+    else:
+        if not sums:
+            sums.update(first=_box_sums(second), second=_box_sums(second * second))
+        sum_2 = sums["first"]
+        squares = _box_sums(first * first) + sums["second"]
+    sum_1 = _box_sums(first)
     products = _box_sums(first * second)
     means = sum_1 * sum_2
     mean_squares = sum_1 * sum_1 + sum_2 * sum_2
@@ -89,8 +114,15 @@ def _uniform_map(first: Any, second: Any) -> Any:
     return similarity / ((_double(mean_squares) + c1) * (variances + c2))
 
 
-def _gaussian_map(first: Any, second: Any) -> Any:
-    mean_1, mean_2 = _gaussian_means(first), _gaussian_means(second)
+def _gaussian_map(first: Any, second: Any, sums: dict[str, Any] | None = None) -> Any:
+    # Only the means are kept: the squares of both are averaged as one sum, and floats add up to other bits in parts.
+    if sums is None:
+        mean_2 = _gaussian_means(second)
+    else:
+        if not sums:
+            sums["first"] = _gaussian_means(second)
+        mean_2 = sums["first"]
+    mean_1 = _gaussian_means(first)
     squares = _gaussian_means(first * first + second * second)
     products = _gaussian_means(first * second)
     means = mean_1 * mean_2
