@@ -63,7 +63,7 @@ def short_name(model: str | None) -> str | None:
     """
     if model is None or model == weights.PUBMEDBERT:
         return None
-    name, folder = _named(model)
+    name, folder = named(model)
     if name:
         return name
     cached = re.search(r"models--[^/\\]+--([^/\\]+)[/\\]snapshots[/\\][0-9a-f]{40}", folder)
@@ -72,7 +72,8 @@ def short_name(model: str | None) -> str | None:
     return re.sub(r"[\[\]|\s]", "-", name)
 
 
-def _named(model: str) -> tuple[str, str]:
+def named(model: str) -> tuple[str, str]:
+    """The parts of `NAME=FOLDER`; without a name all is the folder, or id."""
     name, equals, folder = model.partition("=")
     return (name, folder) if equals and name and not re.search(r"[/\\]", name) else ("", model)
 
@@ -94,7 +95,7 @@ def find_encoder(model: str | None = None, num_layers: int | None = None, offlin
         folder = weights.obtain("pubmedbert", offline=offline)
         num_layers = LAYERS if num_layers is None else num_layers
     else:
-        folder = _folder(_named(model)[1], offline)
+        folder = _folder(named(model)[1], offline)
     config_path = folder / "config.json"
     if not config_path.is_file():
         raise ValueError(f"model: {folder} has no config.json; expected the folder of a transformers encoder")
@@ -136,10 +137,16 @@ def folder_digest(folder: Path, more: Sequence[str] = ()) -> str:
     if not tensors:
         raise ValueError(f"model: {folder} holds no weights (model.safetensors or pytorch_model.bin)")
     present = [path for path in (*files, *tensors) if path.is_file()]
-    return digest({path.name: _sha256(path, path.stat().st_size, path.stat().st_mtime_ns) for path in present})
+    return digest({path.name: file_digest(path) for path in present})
 
 
-@lru_cache(maxsize=64)
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, 64 hex digits; read once as long as its size and time stay."""
+    about = path.stat()
+    return _sha256(path, about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
 def _sha256(path: Path, size: int, modified: int) -> str:
     # The Hub's cache names large files by their SHA-256.
     blob = path.resolve().name

@@ -38,7 +38,8 @@ def run(
     system: Annotated[
         str,
         typer.Argument(
-            help="copy-input, classical, shuffled, reference, blank, recipe; a name of `systems list`; or a YAML file."
+            help="copy-input, classical, shuffled, reference, blank, recipe; a name of `systems list`; a YAML file; or "
+            "python:MODULE:FUNCTION, transformers:PATH, diffusers:PATH, openai-chat:MODEL@URL, folder:DIR."
         ),
     ],
     config: Config,

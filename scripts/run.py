@@ -1,8 +1,8 @@
 """`medgen-bench run`: a system's outputs, `out/predictions/<system>/<config>.jsonl` and images beside it.
 
-A system is a built-in baseline, one of the package's YAML files or one's own. Rows are appended to a journal as they
-come; at the end the file is written whole, one row a record in the data set's order. A run that was stopped continues
-with the records that have no row yet.
+A system is a built-in baseline, one of the package's YAML files or one's own, or a model in a short form. Rows are
+appended to a journal as they come; at the end the file is written whole, one row a record in the data set's order. A
+run that was stopped continues with the records that have no row yet.
 """
 
 import os
@@ -17,6 +17,7 @@ from .running.options import Shard
 from .running.selection import selected
 from .running.telling import say
 from .systems import SYSTEMS
+from .systems import short
 from .systems.file import SystemFile
 from .systems.file import catalogue
 from .systems.file import is_file
@@ -27,7 +28,8 @@ def run(system: str | Path | SystemFile, config: str, **options: Any) -> Path:
     """Run a system over a config.
 
     Args:
-        system: a built-in baseline (`medgen_scripts.systems.SYSTEMS`), a system of the package, or a YAML file.
+        system: a built-in baseline (`medgen_scripts.systems.SYSTEMS`), a system of the package, a YAML file, or a short
+            form (`medgen_scripts.systems.short`).
         config: vqa, edit or gen.
         options: fields of `medgen_scripts.running.options.RunOptions`.
 
@@ -43,7 +45,7 @@ def run(system: str | Path | SystemFile, config: str, **options: Any) -> Path:
 
 def execute(system: str | Path | SystemFile, config: str, options: RunOptions) -> Path:
     """`run`, its options in one."""
-    found = _known(system)
+    found = _known(system, config)
     options = _shared(options)
     records = load_records(config, options.edition, options.data_dir)
     if isinstance(found, SystemFile):
@@ -58,7 +60,7 @@ def execute(system: str | Path | SystemFile, config: str, options: RunOptions) -
     return BaselineRun(found, records, options).run()
 
 
-def _known(system: str | Path | SystemFile) -> SystemFile | str:
+def _known(system: str | Path | SystemFile, config: str) -> SystemFile | str:
     """A system's file, or a baseline's name.
 
     Raises:
@@ -66,6 +68,8 @@ def _known(system: str | Path | SystemFile) -> SystemFile | str:
     """
     if isinstance(system, str) and system in SYSTEMS:
         return system
+    if isinstance(system, str) and short.is_short(system):
+        system = short.read(system, config)
     if isinstance(system, str) and not is_file(system) and system not in catalogue():
         import difflib
 
@@ -73,7 +77,7 @@ def _known(system: str | Path | SystemFile) -> SystemFile | str:
         hint = f" near: {', '.join(near)};" if near else ""
         raise UsageError(
             f"unknown system {system!r};{hint} expected one of {', '.join(SYSTEMS)}, one that `medgen-bench systems "
-            f"list` names, or a YAML file"
+            f"list` names, a YAML file, or one of {', '.join(short.FORMS.values())}"
         )
     found = system if isinstance(system, SystemFile) else load(system)
     if found.name in SYSTEMS:

@@ -40,6 +40,7 @@ _MODULES: Mapping[str, tuple[str, str | None]] = {
     "diffusers": ("diffusers_model", "diffusers"),
     "python": ("python_function", None),
     "command": ("command_line", None),
+    "folder": ("folder", None),
 }
 KINDS = tuple(_MODULES)
 

@@ -17,7 +17,7 @@ from medgen_metrics.serving.redact import Redactor
 from ..backends.base import KINDS
 from ..errors import UsageError
 
-IN_PROCESS = ("transformers", "diffusers", "python", "command")
+IN_PROCESS = ("transformers", "diffusers", "python", "command", "folder")
 """Back ends that need no server."""
 
 _SHORT = {"python": "function", "command": "command"}
@@ -26,7 +26,7 @@ _KEY_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 _SECRET = re.compile(r"(?:^|[-_])(?:api[-_]?key|key|token|secret|password|authorization)$", re.IGNORECASE)
 # What changes where or how fast a model is asked, not what it answers: moving to another port is no other system.
 WHERE = frozenset(
-    {"base_url", "endpoint", "key_env", "hosts", "concurrency", "timeout", "attempts", "deadline", "device"}
+    {"base_url", "endpoint", "key_env", "hosts", "concurrency", "timeout", "attempts", "deadline", "device", "batch"}
 )
 _redact = Redactor()
 
@@ -104,6 +104,9 @@ class Component(BaseModel):
             given.setdefault("backend", "command")
             if isinstance(given["command"], str):
                 given["command"] = given["command"].split()
+        if given.get("backend") == "diffusers":
+            # most pipelines take one; more are put on a sheet
+            given.setdefault("max_images", 1)
         return given
 
     @field_validator("backend")
