@@ -176,7 +176,7 @@ class Execution:
     async def _keep(self, work: Work, tell: Teller) -> None:
         if work.stopped:
             if work.draft is not None and not work.drafted:
-                self.store.add({"id": work.record.id, "draft": work.draft})
+                self.store.add(self._masked({"id": work.record.id, "draft": work.draft}))
             return
         name = None
         if work.image is not None and work.error is None:

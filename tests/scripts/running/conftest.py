@@ -1,0 +1,1 @@
+from .fakes import fakes as fakes
