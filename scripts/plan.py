@@ -12,6 +12,7 @@ from . import score as scoring_verb
 from .score import ScoreOptions
 from .scoring import journal
 from .scoring import tiers
+from .scoring.drive import is_open
 from .scoring.jobs import jobs
 from .scoring.judging import JudgeWork
 from .scoring.judging import judge_sample
@@ -57,7 +58,8 @@ def plan(
     for task in tasks:
         for notice in task.notices:
             print(notice)
-        done = journal.read(options.out / "scores" / task.job.system, task.job.config, notice=print)
+        lines = journal.read(options.out / "scores" / task.job.system, task.job.config, notice=print)
+        done = {key for key, line in lines.items() if not is_open(line.row)}
         for name in (name for name in built if name in tiers.CONFIG_TIERS[task.job.config]):
             positions = task.selection.positions
             left = [place for place in positions if task.key(name, built[name].scorer, place) not in done]

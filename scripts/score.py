@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
@@ -31,6 +32,7 @@ from .scoring.drive import score_tier
 from .scoring.jobs import given
 from .scoring.jobs import jobs
 from .scoring.judge_options import JudgeOptions
+from .scoring.judge_options import left
 from .scoring.judging import JudgeWork
 from .scoring.judging import judge_failures
 from .scoring.judging import look_for_drift
@@ -111,7 +113,10 @@ def score(
         if spawn:
             _release(locks)
             # options that a tier refuses are told once, too
-            _prepare(build_tiers(tasks, names, options, options.device), None)
+            checked = build_tiers(tasks, names, options, options.device, options.processes or 1)
+            _prepare(checked, None)
+            if isinstance(judge := checked.get("judge"), JudgeWork):
+                options = replace(options, judge=left(options.judge, judge.scorer, options.processes or 1))
             _fetch_weights(names, options)
             launch.relaunch(options.processes or 1, _arguments(given(todo), options, config, system))
         return _score(tasks, names, options, here)

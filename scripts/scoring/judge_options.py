@@ -4,10 +4,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
+from ..errors import Failure
 from ..errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ def build(
         dry_run: no server is asked anything.
 
     Raises:
-        UsageError: options that don't go together, or no server named.
+        UsageError: options that don't go together, no server named, or fewer requests than processes.
     """
     from medgen_metrics.judge.tier import DEFAULT_MODEL
     from medgen_metrics.judge.tier import JudgeTier
@@ -83,6 +85,11 @@ def build(
         raise UsageError(
             f"tier judge: expected --judge-url URL (or ${URL_VARIABLE}) of an OpenAI-compatible server, or "
             f"--judge-backend transformers, got neither; `medgen-bench judge-serve --print` shows how to serve a judge"
+        )
+    if options.max_requests is not None and 0 < options.max_requests < processes:
+        raise UsageError(
+            f"--max-requests: expected at least one for each of the {processes} processes that share them, got "
+            f"{options.max_requests}"
         )
     try:
         return JudgeTier(
@@ -103,8 +110,8 @@ def build(
             concurrency=max(1, options.judge_concurrency // processes),
             reply_format=options.judge_format,
             cache=options.judge_cache or out / "judge-cache",
-            # each process has its share of what may be spent
-            max_requests=None if options.max_requests is None else max(1, options.max_requests // processes),
+            # each process has its share of what may be spent; together they never exceed it
+            max_requests=None if options.max_requests is None else options.max_requests // processes,
             max_cost=None if options.max_cost is None else options.max_cost / processes,
             prices=options.prices,
             device=device,
@@ -113,3 +120,25 @@ def build(
         )
     except (ValueError, OSError) as error:
         raise UsageError(f"tier judge: {error}") from error
+
+
+def left(options: JudgeOptions, tier: "JudgeTier", processes: int) -> JudgeOptions:
+    """The options with what may still be spent, for the processes that go on from here.
+
+    Args:
+        options: the user's.
+        tier: what has spent so far.
+        processes: how many go on.
+
+    Raises:
+        Failure: too little is left for them.
+    """
+    used = tier.usage
+    requests = None if options.max_requests is None else options.max_requests - used.requests
+    cost = None if options.max_cost is None else max(0.0, options.max_cost - (used.cost or 0.0))
+    if requests is not None and requests < processes:
+        raise Failure(
+            f"judge: --max-requests {options.max_requests}: {used.requests} went into finding out how the server is "
+            f"asked, which leaves fewer than one for each of {processes} processes; give more, or fewer --processes"
+        )
+    return replace(options, max_requests=requests, max_cost=cost)

@@ -136,7 +136,7 @@ def judge_sample(record: Record, prediction: Prediction | None) -> "JudgeSample"
         try:
             image = prediction.image.read_bytes()
         except OSError:
-            image = None
+            image = b""  # it is there, and `images.read` calls this unreadable
     return JudgeSample(
         id=record.id,
         config="gen" if gives_text and gives_image else "edit" if gives_image else "vqa",

@@ -8,10 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from medgen_metrics.judge.tier import JudgeTier
 from medgen_scripts.cli import main
+from medgen_scripts.predictions import Prediction
+from medgen_scripts.records import Picture
+from medgen_scripts.records import Record
 from medgen_scripts.result_file import Figures
 from medgen_scripts.result_file import load
+from medgen_scripts.scoring.judging import JudgeWork
 
+from ...builders import png
 from ...servers.openai_server import OpenAIServer
 from ...servers.openai_server import openai_server
 from ..scored import write_data
@@ -184,3 +190,55 @@ def test_keys_are_written_nowhere(work: Path, tmp_path: Path, monkeypatch: pytes
             content = path.read_bytes()
             assert b"planted-" not in content, path
     assert json.loads((tmp_path / "results" / "mine.json").read_text())["system"] == "mine"
+
+
+def test_requests_of_all_processes_together_keep_to_the_limit(
+    work: Path, tmp_path: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert score(work, tmp_path, server, "--max-requests", 0) == 1
+    assert not server.log
+    assert score(work, tmp_path, server, "--max-requests", 2, "--processes", 3) == 2
+    assert "--max-requests" in capsys.readouterr().err
+    assert not server.log
+    # one finds out the reply format, so that too few are left
+    assert score(work, tmp_path, server, "--max-requests", 3, "--processes", 3) == 1
+    assert "--max-requests 3" in capsys.readouterr().err
+    assert len(server.chats()) == 1
+
+
+def test_options_that_a_judge_refuses_are_bad_usage(
+    work: Path, tmp_path: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("another: {input: 1.0, output: 2.0}\n")
+    assert score(work, tmp_path, server, "--prices", prices) == 2
+    assert "no price of model 'stub-judge'" in capsys.readouterr().err
+    assert score(work, tmp_path, "host:8000/v1") == 2
+    assert "host:8000/v1" in capsys.readouterr().err
+    assert not server.log
+
+
+def test_a_plan_counts_what_will_be_asked_again(work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with openai_server(replies=lambda asked: "I can't.") as failing:
+        assert score(work, tmp_path, failing, "--judge-format", "json_schema", "--config", "edit") == 0
+        capsys.readouterr()
+        assert score(work, tmp_path, failing, "--judge-format", "json_schema", "--config", "edit", "--dry-run") == 0
+    said = capsys.readouterr().out
+    assert [line.split()[3:6] for line in said.splitlines() if line.startswith("mine")] == [["6", "1", "5"]]
+    assert f"about {2 * (COUNT - 1)} requests" in said
+
+
+def test_an_image_that_cannot_be_read_is_no_missing_one(server: OpenAIServer) -> None:
+    class Locked:
+        def read_bytes(self) -> bytes:
+            raise PermissionError(13, "Permission denied")
+
+    pictures = {"input_images": (Picture(png(1)),), "output_images": (Picture(png(2)),)}
+    texts = {"release_id": "1", "task": "noise-reconstruction", "subtask": None, "modality": "CT", "choices": ()}
+    record = Record(
+        id="edit-0", instruction="Remove the noise.", answer=None, source=None, group="0", **texts, **pictures
+    )
+    with JudgeTier(model="stub-judge", url=server.url, reply_format="json_schema") as tier:
+        (row,) = JudgeWork(tier).score([(record, Prediction("edit-0", image=Locked()))])  # type: ignore[arg-type]
+    assert row.reasons[WITH] == "unreadable"
+    assert not server.log
