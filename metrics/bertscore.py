@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -185,6 +186,22 @@ class _Folder(str):
         return self.is_t5 if part == "t5" else super().__contains__(str(part))
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keeps transformers' notes and progress bars off the terminal while a model is loaded."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
 @lru_cache(maxsize=1)
 def scorer(folder: Path, layers: int, device: str | None = None) -> "BERTScorer":
     """The process's one `BERTScorer`; another encoder, layer or device replaces it.
@@ -195,19 +212,11 @@ def scorer(folder: Path, layers: int, device: str | None = None) -> "BERTScorer"
         device: torch's name; None for CUDA where there is some.
     """
     from bert_score import BERTScorer
-    from transformers.utils import logging
 
     model = _Folder(folder.absolute())
     model.is_t5 = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type", "").endswith("t5")
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
+    with quiet():
         made = BERTScorer(model_type=model, num_layers=layers, device=device, batch_size=BATCH)
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
     tokenizer, config = made._tokenizer, made._model.config
     # Tokenizers of older repositories declare no limit, and the encoder would index past its positions.
     positions = getattr(config, "max_position_embeddings", None) or LIMIT

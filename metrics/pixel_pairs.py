@@ -2,13 +2,11 @@
 
 import math
 import os
-from collections import deque
 from collections.abc import Iterator
 from collections.abc import Sequence
-from concurrent.futures import Future
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from dataclasses import field
+from functools import partial
 from typing import Any
 from typing import NamedTuple
 
@@ -17,6 +15,7 @@ from PIL import Image
 from PIL import ImageChops
 
 from . import ssim
+from .ahead import in_order
 from .failures import Unscored
 from .images import Picture
 from .images import check_type
@@ -233,21 +232,7 @@ def drafts(plan: Plan, samples: Sequence[Source]) -> Iterator[Drafts]:
     """`draft` of each sample in order, a few ahead in threads; the values are those of one thread."""
     Image.init()  # registers Pillow's readers, which threads would do at once
     threads = thread_count()
-    if threads == 1:
-        yield from (draft(plan, sample) for sample in samples)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        running: deque[Future[Drafts]] = deque()
-        try:
-            for sample in samples:
-                running.append(pool.submit(draft, plan, _settled(sample)))
-                if len(running) > _AHEAD:
-                    yield running.popleft().result()
-            while running:
-                yield running.popleft().result()
-        finally:
-            for future in running:
-                future.cancel()
+    yield from in_order(partial(draft, plan), samples if threads == 1 else map(_settled, samples), threads)
 
 
 def thread_count() -> int:
@@ -260,13 +245,14 @@ def thread_count() -> int:
 def _settled(source: Source) -> Source:
     """PIL images are read by the caller's thread: one object may stand in several samples, and is not safe to share."""
     return source._replace(
-        candidates=tuple(_if_pil(candidate, f"predictions[{source.position}]") for candidate in source.candidates),
-        reference=_if_pil(source.reference, f"references[{source.position}]"),
-        edited=_if_pil(source.edited, f"inputs[{source.position}]"),
+        candidates=tuple(settled(candidate, f"predictions[{source.position}]") for candidate in source.candidates),
+        reference=settled(source.reference, f"references[{source.position}]"),
+        edited=settled(source.edited, f"inputs[{source.position}]"),
     )
 
 
-def _if_pil(source: Any, where: str) -> Any:
+def settled(source: Any, where: str) -> Any:
+    """A PIL image as it was read, or the failure to; anything else as it is."""
     first = source[0] if isinstance(source, list | tuple) and source else source
     if not isinstance(first, Image.Image):
         return source

@@ -114,6 +114,22 @@ PUBMEDBERT = "microsoft/BiomedNLP-PubMedBERT-base-uncased-abstract"
 _ENCODER_FILES = ["*.json", "*.txt", "*.safetensors", "pytorch_model.bin"]
 
 
+MEDIMAGEINSIGHT = "lion-ai/MedImageInsights"
+MEDIMAGEINSIGHT_FILE = "2024.09.27/vision_model/medimageinsigt-v1.0.0.pt"  # (sic); both towers in one file
+
+
+def _find_medimageinsight() -> Path | None:
+    folder = _snapshot(MEDIMAGEINSIGHT, None, [MEDIMAGEINSIGHT_FILE])
+    path = None if folder is None else folder / MEDIMAGEINSIGHT_FILE
+    return path if path is not None and path.is_file() else None
+
+
+def _fetch_medimageinsight() -> Path:
+    from huggingface_hub import hf_hub_download
+
+    return Path(hf_hub_download(MEDIMAGEINSIGHT, MEDIMAGEINSIGHT_FILE, etag_timeout=TIMEOUT))
+
+
 def _find_encoder(repo: str) -> Path | None:
     folder = _snapshot(repo, None, _ENCODER_FILES)
     complete = folder is not None and (folder / "config.json").is_file() and any(folder.glob("*model*"))
@@ -230,6 +246,38 @@ def hub_model(repo: str, revision: str | None, *, tier: str, metric: str, files:
     )
 
 
+def hub_open_clip(repo: str, files: list[str]) -> Weights:
+    """An open_clip model of the user's choice on the Hub.
+
+    Args:
+        repo: `owner/name`.
+        files: patterns of what is downloaded.
+    """
+
+    def find() -> Path | None:
+        folder = _snapshot(repo, None, files)
+        complete = folder is not None and (folder / "open_clip_config.json").is_file() and any(folder.glob("*_model.*"))
+        return folder if complete else None
+
+    def fetch() -> Path:
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(repo, allow_patterns=files, etag_timeout=TIMEOUT))
+
+    return Weights(
+        name=repo,
+        tier="embedding",
+        metric="cosine",
+        origin=f"Hugging Face Hub {repo}",
+        megabytes=0,
+        licence="see its card",
+        find=find,
+        fetch=fetch,
+        url=_hub_url,
+        by_hand=lambda: _hub_by_hand(repo, None, files),
+    )
+
+
 REGISTRY: dict[str, Weights] = {
     weights.name: weights
     for weights in (
@@ -247,6 +295,18 @@ REGISTRY: dict[str, Weights] = {
             fetch=lambda: _fetch_encoder(PUBMEDBERT),
             url=_hub_url,
             by_hand=lambda: _hub_by_hand(PUBMEDBERT, None, _ENCODER_FILES),
+        ),
+        Weights(
+            name="medimageinsight",
+            tier="embedding",
+            metric="mii",
+            origin=f"Hugging Face Hub {MEDIMAGEINSIGHT}, {MEDIMAGEINSIGHT_FILE}",
+            megabytes=2464,
+            licence="MIT",
+            find=_find_medimageinsight,
+            fetch=_fetch_medimageinsight,
+            url=_hub_url,
+            by_hand=lambda: _hub_by_hand(MEDIMAGEINSIGHT, None, [MEDIMAGEINSIGHT_FILE]),
         ),
     )
 }

@@ -1,9 +1,7 @@
 """The reply cache: what a judge answered, by the digest of all that determines the answer.
 
-A folder of append-only JSONL files. Each process appends to a file of its own, so a kill can tear the last line of one
-file and nothing else; a torn line is dropped with a notice. At the start every line is read once and only its place is
-kept, so memory grows by some 0.3 kB an entry whatever the replies' length. (SQLite would be shorter here, but its
-locks and its WAL don't work on the network file systems of clusters.)
+A folder of append-only JSONL files (`cache_lines`), of which memory holds some 0.3 kB an entry whatever the replies'
+length.
 
 A line is never changed. Where a key stands twice, a usable reply is taken before an unusable one, then the earlier
 one: every process and every later run sees the same.
@@ -12,26 +10,20 @@ one: every process and every later run sees the same.
 import asyncio
 import json
 import logging
-import threading
 import time
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from types import TracebackType
 from typing import Any
 from typing import NamedTuple
 
-from .cache_files import Appender
 from .cache_files import CacheError as CacheError
-from .cache_files import broken
-from .cache_files import files
-from .cache_files import in_use
-from .cache_files import line_number
-from .cache_files import whole_lines
+from .cache_lines import CacheLines
 from .entry import KEY_DIGITS
 from .entry import UNUSABLE
 from .entry import Entry as Entry
@@ -54,15 +46,6 @@ class _Place(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Read:
-    """How far a file has been read: whole lines only."""
-
-    size: int = 0
-    lines: int = 0
-    torn: bool = False
-
-
-@dataclass(slots=True)
 class _Flight:
     """A request on its way, and how many wait for it."""
 
@@ -70,7 +53,7 @@ class _Flight:
     waiting: int = 0
 
 
-class ReplyCache:
+class ReplyCache(CacheLines):
     """Replies in a folder.
 
     Args:
@@ -82,62 +65,21 @@ class ReplyCache:
         CacheError: a line that is not the last of its file is broken, or a file can't be read.
     """
 
+    cache = "reply cache"
+    holds = "replies"
+    redone = "its replies are asked for again"
+
     def __init__(self, folder: Path, writer: str = "replies", *, notice: Callable[[str], None] | None = None) -> None:
-        self.folder = Path(folder)
-        self._writer = writer
-        self._notice = notice or logger.warning
         self._places: dict[bytes, _Place] = {}
         self._facts: dict[str, tuple[float, Any]] = {}
-        self._read: dict[str, _Read] = {}
         self._flights: dict[str, _Flight] = {}
-        self._append = Appender(self.folder, writer)
-        self._lock = threading.RLock()
-        self.refresh()
+        super().__init__(folder, writer, notice=notice or logger.warning)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
-    def refresh(self) -> None:
-        """Take in what other processes have written since.
-
-        Raises:
-            CacheError: as at the start.
-        """
-        with self._lock:
-            for _ in range(5):  # files go while we read only where another process prunes
-                names = [path.name for path in files(self.folder)]
-                if self._read.keys() - set(names):
-                    self._places.clear()
-                    self._facts.clear()
-                    self._read.clear()
-                if sum(map(self._take_in, names)) == len(names):
-                    return
-            raise CacheError(
-                f"{self.folder}: files keep vanishing while they are read; wait for what prunes this folder"
-            )
-
-    def _take_in(self, name: str) -> bool:
-        """Index the new lines of a file; False where it is gone."""
-        path = self.folder / name
-        read = self._read.setdefault(name, _Read())
-        try:
-            for start, line in whole_lines(path, read.size):
-                try:
-                    self._index(name, start, json.loads(line))
-                except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-                    raise broken(path, read.lines + 1, line, error) from error
-                read.size = start + len(line)
-                read.lines += 1
-            if not read.torn and path.stat().st_size > read.size and not in_use(path):
-                read.torn = True
-                self._notice(
-                    f"{path}:{read.lines + 1}: dropped a torn last line, left by a run that was killed; "
-                    f"its reply is asked for again"
-                )
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise CacheError(f"{path}: expected a file of replies, got: {error.strerror}; move it away") from error
-        return True
+    def _forget(self) -> None:
+        self._places.clear()
+        self._facts.clear()
 
     def _index(self, name: str, start: int, row: dict[str, Any]) -> None:
         if "fact" in row:
@@ -178,23 +120,10 @@ class ReplyCache:
                 place = self._places.get(_digits(key))
                 if place is None:
                     return None
-                path = self.folder / place.file
-                try:
-                    with path.open("rb") as file:
-                        file.seek(place.start)
-                        line = file.readline()
-                except FileNotFoundError:  # pruned by another process, which has put what it kept elsewhere
-                    self.refresh()
-                    continue
-                except OSError as error:
-                    raise CacheError(f"{path}: can't be read: {error.strerror}") from error
-                try:
-                    entry = Entry.from_json(line)
-                    if entry.key != key:
-                        raise ValueError(f"another key, {entry.key}")
-                except ValueError as error:
-                    raise broken(path, line_number(path, place.start), line, error) from error
-                return entry
+                entry = self._at(place.file, place.start, partial(_entry, key))
+                if entry is not None:
+                    return entry
+                self.refresh()  # its file was pruned by another process, which has put what it kept elsewhere
         return None
 
     # --- writing ----------------------------------------------------------------------------------------------------
@@ -225,16 +154,6 @@ class ReplyCache:
         """
         row = {"fact": fact, "created": time.time(), "value": value}
         self._write(json.dumps(row, ensure_ascii=False, allow_nan=False))
-
-    def _write(self, text: str) -> None:
-        line = text.encode("utf-8", "surrogatepass") + b"\n"
-        with self._lock:
-            name, start = self._append(line)
-            # what is ours is indexed here, so that `refresh` needn't read it again
-            self._index(name, start, json.loads(line))
-            read = self._read.setdefault(name, _Read())
-            read.size = start + len(line)
-            read.lines += 1
 
     # --- asking once ------------------------------------------------------------------------------------------------
 
@@ -274,17 +193,12 @@ class ReplyCache:
         self.put(key, entry)
         return entry
 
-    def close(self) -> None:
-        """End this process's file, if one was made."""
-        self._append.close()
 
-    def __enter__(self) -> "ReplyCache":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+def _entry(key: str, line: bytes) -> Entry:
+    entry = Entry.from_json(line)
+    if entry.key != key:
+        raise ValueError(f"another key, {entry.key}")
+    return entry
 
 
 def _digits(key: str) -> bytes:

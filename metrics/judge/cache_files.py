@@ -1,4 +1,4 @@
-"""The files of the reply cache: appended to by one process each, never changed, only ever replaced by a prune."""
+"""The files of a cache: appended to by one process each, never changed, only ever replaced by a prune."""
 
 import os
 import secrets
@@ -34,12 +34,19 @@ def whole_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
             start += len(line)
 
 
-def broken(path: Path, number: int, line: bytes, cause: Exception) -> CacheError:
+def broken(
+    path: Path,
+    number: int,
+    line: bytes,
+    cause: Exception,
+    cache: str = "reply cache",
+    redone: str = "its replies are asked for again",
+) -> CacheError:
     """What to say of a line that no kill can have left."""
     got = shorten(line[:240].decode("utf-8", "replace").rstrip("\n"))
     return CacheError(
-        f"{path}:{number}: expected an entry of the reply cache, got {got} ({cause}); something else wrote to this "
-        f"file. Delete the line, or the file: its replies are asked for again."
+        f"{path}:{number}: expected an entry of the {cache}, got {got} ({cause}); something else wrote to this "
+        f"file. Delete the line, or the file: {redone}."
     )
 
 
@@ -87,9 +94,11 @@ class Appender:
     Args:
         folder: made if need be.
         writer: begins the file's name.
+        holds: what the lines are, for messages.
     """
 
-    def __init__(self, folder: Path, writer: str) -> None:
+    def __init__(self, folder: Path, writer: str, holds: str = "replies") -> None:
+        self._holds = holds
         self._folder = folder
         self._writer = writer
         self._path: Path | None = None
@@ -118,8 +127,8 @@ class Appender:
                 raise
         except OSError as error:
             raise CacheError(
-                f"{self._path or self._folder}: replies can't be kept: {error.strerror or error}. What was kept before "
-                f"is there; make room or name another folder, and run the same command again to continue."
+                f"{self._path or self._folder}: {self._holds} can't be kept: {error.strerror or error}. What was kept "
+                f"before is there; make room or name another folder, and run the same command again to continue."
             ) from error
         self._size = start + len(line)
         return path.name, start

@@ -114,7 +114,7 @@ def test_every_entry_says_what_a_user_needs(monkeypatch: pytest.MonkeyPatch, tmp
     for name, known in weights.REGISTRY.items():
         assert name == known.name
         assert known.url().startswith("https://")
-        assert known.tier in {"pixel", "text"}
+        assert known.tier in {"pixel", "text", "embedding"}
         assert known.megabytes > 0
         assert known.find() is None, "an empty cache holds nothing"
 

@@ -1,0 +1,85 @@
+"""Which encoder a user means, and where its weights are."""
+
+import re
+from os import PathLike
+from pathlib import Path
+
+from .. import weights
+from ..bertscore import named
+from ..bertscore import short_name
+from . import medimageinsight
+from . import open_clip_model
+from . import transformers_model
+from .base import Found
+
+OPEN_CLIP = "open-clip:"
+_HUB = re.compile(r"([\w.-]+/[\w.-]+?)(?:@([\w.-]+))?")
+
+
+def metric_name(model: str | None) -> str:
+    """`mii` is the paper's encoder's cosine; another's goes by its own name.
+
+    >>> metric_name(None), metric_name("microsoft/rad-dino"), metric_name("mine=/opt/model")
+    ('mii', 'cosine[rad-dino]', 'cosine[mine]')
+    >>> metric_name("open-clip:microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224")
+    'cosine[BiomedCLIP-PubMedBERT_256-vit_base_patch16_224]'
+    """
+    if is_medimageinsight(model):
+        return "mii"
+    assert model is not None
+    model = model.removeprefix(OPEN_CLIP)
+    return f"cosine[{short_name(model) or model.rpartition('/')[2]}]"
+
+
+def is_medimageinsight(model: str | None) -> bool:
+    """Whether the paper's encoder is meant."""
+    return model is None or model in (weights.MEDIMAGEINSIGHT, medimageinsight.NAME)
+
+
+def is_here(model: str | None, given: str | PathLike[str] | None) -> bool:
+    """Whether the user named what is to be used on this machine: then it is looked at before anything is scored."""
+    if is_medimageinsight(model):
+        return given is not None
+    assert model is not None
+    return Path(named(model.removeprefix(OPEN_CLIP))[1]).expanduser().is_dir()
+
+
+def find(model: str | None = None, given: str | PathLike[str] | None = None, offline: bool | None = None) -> Found:
+    """Have an encoder on this machine, downloaded if need be.
+
+    Args:
+        model: None for MedImageInsight; a transformers vision model's Hub id (`owner/name`, `owner/name@revision`) or
+            folder; `open-clip:` before an open_clip model's Hub id or folder; `NAME=FOLDER` where the folder's own
+            name says nothing.
+        given: MedImageInsight's checkpoint, or the folder that holds it, where it is not to be looked for.
+        offline: don't try the network; default as `weights.obtain`.
+
+    Raises:
+        weights.WeightsUnavailable: not here and not to be had.
+        ValueError: no such folder, or no model in it; `given` for another model.
+        FileNotFoundError: `given` names no checkpoint.
+        ImportError: an extra isn't installed.
+    """
+    if is_medimageinsight(model):
+        path = weights.obtain("medimageinsight", offline=offline) if given is None else Path(given).expanduser()
+        return medimageinsight.find(path)
+    assert model is not None
+    if given is not None:
+        raise ValueError(f"weights: expected only with MedImageInsight, got {given}; name the folder of {model} itself")
+    is_open_clip = model.startswith(OPEN_CLIP)
+    place = named(model.removeprefix(OPEN_CLIP))[1]
+    folder = Path(place).expanduser()
+    if not folder.is_dir():
+        match = _HUB.fullmatch(place)
+        if match is None:
+            raise ValueError(f"model: {place!r} is neither a folder here nor a Hub id (owner/name)")
+        repo, revision = match.groups()
+        wanted = (
+            weights.hub_open_clip(repo, open_clip_model.FILES)
+            if is_open_clip
+            else weights.hub_model(
+                repo, revision, tier="embedding", metric="cosine", files=list(transformers_model.FILES)
+            )
+        )
+        folder = weights.obtain(wanted, offline=offline)
+    return open_clip_model.find(folder) if is_open_clip else transformers_model.find(folder)

@@ -1,0 +1,115 @@
+"""Vision models of `transformers` as encoders: DINOv2, Rad-DINO, ViT, CLIP's image tower and their like.
+
+The embedding is, in this order, what the model has: `get_image_features` (CLIP's projected vector, in which its own
+similarity is measured), the pooled output where the checkpoint holds the pooler's weights or it has none, the CLS
+token, the mean over positions. A pooler that the checkpoint lacks would be random, so it is never used.
+"""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from ..bertscore import folder_digest
+from ..bertscore import quiet
+from ..devices import inference
+from .base import Found
+from .base import unit
+
+if TYPE_CHECKING:
+    import torch
+
+POOLING = "image_features>pooler>cls>mean"
+FILES = ["*.json", "*.safetensors"]  # what is downloaded
+
+
+def find(folder: Path) -> Found:
+    """The encoder in a folder.
+
+    Args:
+        folder: of a transformers model, with config, preprocessor and weights.
+
+    Raises:
+        ValueError: the folder lacks one of them.
+    """
+    for name in ("config.json", "preprocessor_config.json"):
+        if not (folder / name).is_file():
+            raise ValueError(f"model: {folder} has no {name}; expected the folder of a transformers vision model")
+    definition = {"weights": folder_digest(folder, ["preprocessor_config.json"]), "pooling": POOLING}
+    return Found(
+        definition, f"transformers-{version('transformers')}", lambda device: TransformersModel(folder, device)
+    )
+
+
+class TransformersModel:
+    """A vision model.
+
+    Args:
+        folder: see `find`.
+        device: where it runs.
+
+    Raises:
+        ValueError: the folder holds no vision model, or not all of its weights.
+    """
+
+    def __init__(self, folder: Path, device: "torch.device") -> None:
+        import torch
+        import transformers
+
+        self.device = device
+        # Pillow's, since the results of torchvision's processors depend on its version and its thread count.
+        pillow: dict[str, Any] = {"backend": "pil"} if _major(transformers.__version__) >= 5 else {"use_fast": False}
+        try:
+            self._processor = transformers.AutoImageProcessor.from_pretrained(folder, local_files_only=True, **pillow)
+            with quiet(), torch.random.fork_rng(devices=[]):  # weights that are missing would be drawn
+                model, told = transformers.AutoModel.from_pretrained(
+                    folder,
+                    local_files_only=True,
+                    trust_remote_code=False,
+                    output_loading_info=True,
+                    dtype=torch.float32,
+                )
+        except Exception as error:  # transformers raises whatever a config makes it meet
+            raise ValueError(f"model: {folder} holds no transformers vision model: {error}".splitlines()[0]) from error
+        missing = {name for name in told["missing_keys"] if not name.endswith("position_ids")}
+        self._has_pooler = not any("pooler" in name.split(".") for name in missing)
+        lost = sorted(name for name in missing if "pooler" not in name.split("."))
+        if lost:
+            raise ValueError(f"model: {folder} lacks weights of its {type(model).__name__}: {', '.join(lost[:5])}")
+        self._model = model.eval().requires_grad_(False).to(device)
+
+    def preprocess(self, image: Image.Image) -> np.ndarray:
+        """The model's own preprocessing: float32 [channels, height, width], whatever the size."""
+        return np.asarray(self._processor(images=image, return_tensors="np")["pixel_values"][0], dtype=np.float32)
+
+    def encode(self, pixels: Sequence[np.ndarray]) -> np.ndarray:
+        """Embeddings, float32 [n, d], of n arrays of one shape."""
+        import torch
+
+        with inference(self.device):
+            return unit(self._features(torch.from_numpy(np.stack(pixels)).to(self.device)))
+
+    def _features(self, images: "torch.Tensor") -> "torch.Tensor":
+        if hasattr(self._model, "get_image_features"):
+            found = self._model.get_image_features(pixel_values=images)
+            # transformers 5 gives an output, of which this is the projected vector
+            return getattr(found, "pooler_output", found)
+        found = self._model(pixel_values=images)
+        pooled = getattr(found, "pooler_output", None)
+        if pooled is not None and self._has_pooler:
+            return pooled.flatten(1)
+        hidden = found.last_hidden_state
+        return hidden[:, 0] if hidden.ndim == 3 and _has_cls(self._model) else hidden.flatten(2).mean(-1)
+
+
+def _has_cls(model: Any) -> bool:
+    """Whether the first position is a CLS token, under the names that transformers gives it."""
+    return any(name.rpartition(".")[2] in ("cls_token", "class_embedding") for name, _ in model.named_parameters())
+
+
+def _major(text: str) -> int:
+    return int(text.partition(".")[0])
