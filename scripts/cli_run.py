@@ -42,7 +42,9 @@ def run(
             "python:MODULE:FUNCTION, transformers:PATH, diffusers:PATH, openai-chat:MODEL@URL, folder:DIR."
         ),
     ],
-    config: Config,
+    configs: Annotated[
+        list[Config], typer.Argument(metavar="CONFIG...", help="vqa, edit, gen; several after each other.")
+    ],
     edition: EditionOption = Edition.paper,
     data_dir: DataOption = None,
     out: OutOption = Path("out"),
@@ -77,34 +79,35 @@ def run(
     log_requests: Annotated[bool, _models("Write prompts and replies, images by digest.", "--log-requests")] = False,
 ) -> None:
     """Produce a system's outputs: out/predictions/SYSTEM/CONFIG.jsonl and images. Stopped, it continues."""
+    from .errors import UsageError
     from .run import execute
     from .running.options import RunOptions
     from .running.options import Shard
 
-    execute(
-        system,
-        config.value,
-        RunOptions(
-            edition=edition.value,
-            data_dir=data_dir,
-            out=out,
-            limit=limit,
-            seed=seed,
-            subset=subset.value if subset else None,
-            tasks=_list(tasks),
-            modalities=_list(modalities),
-            ids=_list(ids),
-            shard=None if shard is None else Shard.read(shard),
-            blind=blind,
-            retry_failed=retry_failed,
-            max_attempts=max_attempts,
-            fresh=fresh,
-            concurrency=concurrency,
-            image_concurrency=image_concurrency,
-            max_cost=max_cost,
-            max_requests=max_requests,
-            prices=prices,
-            dry_run=dry_run,
-            log_requests=log_requests,
-        ),
+    options = RunOptions(
+        edition=edition.value,
+        data_dir=data_dir,
+        out=out,
+        limit=limit,
+        seed=seed,
+        subset=subset.value if subset else None,
+        tasks=_list(tasks),
+        modalities=_list(modalities),
+        ids=_list(ids),
+        shard=None if shard is None else Shard.read(shard),
+        blind=blind,
+        retry_failed=retry_failed,
+        max_attempts=max_attempts,
+        fresh=fresh,
+        concurrency=concurrency,
+        image_concurrency=image_concurrency,
+        max_cost=max_cost,
+        max_requests=max_requests,
+        prices=prices,
+        dry_run=dry_run,
+        log_requests=log_requests,
     )
+    if len(configs) > 1 and (max_cost is not None or max_requests is not None):
+        raise UsageError("--max-cost, --max-requests: expected one config, since each has a budget of its own")
+    for config in dict.fromkeys(configs):
+        execute(system, config.value, options)

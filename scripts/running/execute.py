@@ -301,7 +301,7 @@ class Execution:
             "track": self.system.track,
             "takes": list(self.system.takes) if not self.options.blind else ["text"],
             "gives": list(self.system.gives),
-            "components": {role: one.label for role, one in self.system.components.items()},
+            "components": {role: one.resolved().label for role, one in self.system.components.items()},
             # a file of one's own claims nothing
             "verified": self.system.verified if "verified" in self.system.model_fields_set else None,
             "blind": self.options.blind,
