@@ -113,14 +113,11 @@ def write(folder: Path, *, seed: int = 0) -> Path:
 
 
 def _processor(folder: Path) -> Any:
-    from transformers import AutoTokenizer
     from transformers import Qwen2VLImageProcessor
     from transformers import Qwen3VLProcessor
     from transformers import Qwen3VLVideoProcessor
 
-    _write_vocabulary(folder)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    tokenizer.add_special_tokens({"additional_special_tokens": list(CONTROL)})
+    tokenizer = byte_level(folder)
     images = Qwen2VLImageProcessor(
         patch_size=16,
         size={"shortest_edge": 32 * 32, "longest_edge": 128 * 128},
@@ -130,6 +127,16 @@ def _processor(folder: Path) -> Any:
     return Qwen3VLProcessor(
         image_processor=images, tokenizer=tokenizer, video_processor=Qwen3VLVideoProcessor(), chat_template=TEMPLATE
     )
+
+
+def byte_level(folder: Path) -> Any:
+    """A tokenizer of Qwen's kind with the control tokens, written to `folder`."""
+    from transformers import AutoTokenizer
+
+    _write_vocabulary(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_special_tokens({"additional_special_tokens": list(CONTROL)})
+    return tokenizer
 
 
 def _write_vocabulary(folder: Path) -> None:

@@ -1,0 +1,312 @@
+"""Image pipelines of diffusers, in this process: editing by instruction, image to image, inpainting, text to image."""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+
+import anyio.to_thread
+import diffusers
+
+from medgen_metrics.serving.batches import Batches
+from medgen_metrics.serving.batches import Unready
+from medgen_metrics.serving.faults import REJECTED
+from medgen_metrics.serving.faults import CallFailed
+from medgen_metrics.serving.faults import RunStopped
+from medgen_metrics.serving.local_weights import commit_of
+from medgen_metrics.serving.local_weights import files_digest
+from medgen_metrics.weights import is_offline
+
+from ..errors import Failure
+from ..errors import UsageError
+from . import pictures
+from .base import REFUSAL
+from .base import Ask
+from .base import Gave
+from .base import Options
+from .in_process import InProcess
+from .in_process import complete
+from .in_process import device_of
+from .in_process import encoded
+from .in_process import shown
+from .in_process import unready
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from ..systems.file import Component
+
+BATCH = 1  # many editing pipelines take one image at a time
+_OURS = ("prompt", "image", "mask_image", "generator", "width", "height")
+# One image a record, as an image.
+_FIXED = ("self", "args", "kwargs", "num_images_per_prompt", "output_type", "return_dict")
+# Of `load`: for this module, not for `from_pretrained`.
+_PIPELINE, _OFFLOAD, _SEVERAL = "pipeline", "offload", "several_images"
+
+
+def make(component: "Component", options: Options) -> "DiffusersModel":
+    """See `base.make`."""
+    return DiffusersModel(component, options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A request with its images decoded."""
+
+    ask: Ask
+    images: tuple["Image", ...]
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """What requests of one batch have in common."""
+        return (self.ask.size, tuple(image.size for image in self.images))
+
+
+class DiffusersModel(InProcess):
+    """A folder or a Hub id of a diffusers pipeline.
+
+    `parameters` are given to the pipeline's call (`num_inference_steps`, `guidance_scale`, `strength`, …). `load`:
+    arguments of `from_pretrained` (`dtype`, `variant`, …), and
+
+    - `pipeline`: class of diffusers; default the checkpoint's own, and where that takes no image though the component
+      does, its image-to-image form.
+    - `offload`: `model` or `sequential`, weights that wait in the main memory.
+    - `several_images`: true for pipelines that take several images for one prompt.
+
+    An inpainting pipeline is given a mask of the whole image, since records have none: it may change everything.
+
+    Each record draws from a generator of its own seed on the CPU, so that its image depends on no order, batch or
+    number of processes, but for the last bits of a batch's products.
+    """
+
+    gives = frozenset({"image"})
+
+    def __init__(self, component: "Component", options: Options) -> None:
+        super().__init__(component, options, batch=BATCH)
+        self._load = dict(self.component.load)
+        self._wanted = self._load.pop(_PIPELINE, None)
+        self._offload = self._load.pop(_OFFLOAD, None)
+        self._several = bool(self._load.pop(_SEVERAL, False))
+        if self._offload not in (None, "model", "sequential"):
+            raise UsageError(
+                f"{self.component.label}: load: offload: expected model or sequential, got {self._offload}"
+            )
+        if self._wanted is not None and not hasattr(diffusers, self._wanted):
+            raise UsageError(
+                f"{self.component.label}: load: pipeline: diffusers {diffusers.__version__} has no {self._wanted}"
+            )
+        self._folder: Path | None = None
+        self._pipeline: Any = None
+        self._batches: Batches[_Job, Gave | CallFailed] = Batches(
+            self._draw, size=self.batch, name="medgen-pipeline", alike=lambda job: job.form
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """See `base.Backend`: a commit, or of a folder the files by content; has them downloaded if need be.
+
+        Raises:
+            UsageError: neither a folder of a pipeline nor a Hub id, or parameters that its call doesn't have.
+            Failure: the weights are not to be had.
+        """
+        try:
+            folder = self._found()
+        except ValueError as error:
+            raise UsageError(f"{self.component.label}: {error}") from error
+        except OSError as error:
+            raise Failure(f"{self.component.label}: {error}") from error
+        kind = self._kind(folder)
+        self._check_parameters(kind)
+        is_folder = Path(self.component.model).expanduser().is_dir()
+        commit = commit_of(folder)
+        return shown(
+            self.component,
+            model=folder.name if is_folder else self.component.model,
+            revision=commit,
+            weights=None if commit else files_digest(folder),
+            pipeline=kind.__name__,
+        )
+
+    def _found(self, offline: bool | None = None) -> Path:
+        """The pipeline's folder, downloaded if need be.
+
+        Raises:
+            ValueError: neither a folder of a pipeline nor a Hub id.
+            OSError: not here and not to be had.
+        """
+        if self._folder is not None:
+            return self._folder
+        folder, model = Path(self.component.model).expanduser(), self.component.model
+        if folder.is_dir():
+            if self.component.revision is not None:
+                raise ValueError(f"expected no revision of a folder, got {self.component.revision!r}")
+        elif model.count("/") != 1 or model.startswith((".", "/", "~")):
+            raise ValueError(f"{model!r} is neither a folder here nor a Hub id (owner/name)")
+        else:
+            of_files = {name: self._load[name] for name in ("variant", "use_safetensors") if name in self._load}
+            folder = Path(
+                diffusers.DiffusionPipeline.download(
+                    model,
+                    revision=self.component.revision,
+                    local_files_only=is_offline() if offline is None else offline,
+                    **of_files,
+                )
+            )
+        if not (folder / "model_index.json").is_file():
+            raise ValueError("no model_index.json; expected the folder of a diffusers pipeline")
+        self._folder = folder
+        return folder
+
+    def _kind(self, folder: Path) -> Any:
+        """The class that is loaded."""
+        if self._wanted is not None:
+            return getattr(diffusers, self._wanted)
+        name = json.loads((folder / "model_index.json").read_text(encoding="utf-8")).get("_class_name")
+        kind: Any = getattr(diffusers, str(name), None)
+        if kind is None:
+            raise UsageError(f"{self.component.label}: diffusers {diffusers.__version__} has no pipeline {name}")
+        if self.takes_images and "image" not in _call_of(kind):
+            return diffusers.AutoPipelineForImage2Image
+        return kind
+
+    def _check_parameters(self, kind: Any) -> None:
+        if kind is diffusers.AutoPipelineForImage2Image:
+            return  # which class it makes is known once it has
+        known = [name for name in _call_of(kind) if name not in (*_OURS, *_FIXED)]
+        odd = [name for name in self.component.parameters if name not in known]
+        if odd:
+            raise UsageError(
+                f"{self.component.label}: parameters: {kind.__name__} takes {', '.join(known)}; got {', '.join(odd)}"
+            )
+        if not self.takes_images and _call_of(kind).get("image", None) is inspect.Parameter.empty:
+            raise UsageError(f"{self.component.label}: {kind.__name__} needs an image; got takes_image: false")
+
+    async def ask(self, ask: Ask) -> Gave:
+        """See `base.Backend`."""
+        self.taken(ask)
+        images = await anyio.to_thread.run_sync(lambda: tuple(pictures.rgb(data) for data in ask.images))
+        if len(images) > 1 and not self._several:
+            raise CallFailed(
+                REJECTED,
+                f"expected one image, got {len(images)}; max_images: 1 puts them on one sheet, and load: "
+                f"{_SEVERAL}: true is for pipelines that take several",
+                0,
+            )
+        try:
+            gave = await self._batches.ask(_Job(ask, images))
+        except (RunStopped, CallFailed):
+            raise
+        except Exception as error:
+            raise unready(self.component.label, error) from error
+        if isinstance(gave, CallFailed):
+            raise gave
+        return complete(gave, ask)
+
+    # --- the thread -------------------------------------------------------------------------------------------------
+
+    def _ready(self) -> Any:
+        if self._pipeline is None:
+            import torch
+
+            folder = self._found()
+            kind = self._kind(folder)
+            options = dict(self._load)
+            if "dtype" in options:
+                options["torch_dtype"] = getattr(torch, options.pop("dtype"))
+            pipeline = kind.from_pretrained(folder, local_files_only=True, **options)
+            self._check_parameters(type(pipeline))
+            device = device_of(self.component) or ("cuda" if torch.cuda.is_available() else "cpu")
+            if self._offload == "model":
+                pipeline.enable_model_cpu_offload(device=device)
+            elif self._offload == "sequential":
+                pipeline.enable_sequential_cpu_offload(device=device)
+            elif "device_map" not in options:
+                pipeline.to(device)
+            pipeline.set_progress_bar_config(disable=True)
+            self._pipeline = pipeline
+        return self._pipeline
+
+    def _draw(self, jobs: Sequence[_Job], unwanted: Callable[[int], bool]) -> list[Gave | CallFailed]:
+        import torch
+
+        try:
+            pipeline = self._ready()
+        except Exception as error:
+            raise Unready(error) from error
+        with torch.inference_mode():
+            made = pipeline(**self._arguments(jobs, _call_of(type(pipeline))))
+        withheld = getattr(made, "nsfw_content_detected", None) or [False] * len(jobs)
+        return [
+            CallFailed(REFUSAL, "the pipeline's safety checker withheld the image")
+            if is_withheld
+            else Gave(image=encoded(image), usage=self.usage(job.ask, produced=1), model=type(pipeline).__name__)
+            for job, image, is_withheld in zip(jobs, made.images, withheld, strict=True)
+        ]
+
+    def _arguments(self, jobs: Sequence[_Job], call: Mapping[str, Any]) -> dict[str, Any]:
+        import torch
+        from PIL import Image
+
+        first, count = jobs[0], len(jobs)
+
+        def all_or_one(values: list[Any]) -> Any:
+            return values[0] if count == 1 else values
+
+        arguments: dict[str, Any] = {
+            "prompt": all_or_one([job.ask.prompt for job in jobs]),
+            "generator": all_or_one([torch.Generator().manual_seed(job.ask.seed) for job in jobs]),
+        }
+        size = first.ask.size
+        if first.images:
+            shown_ones = [list(job.images) if self._several else job.images[0] for job in jobs]
+            arguments["image"] = all_or_one(shown_ones)
+            if "mask_image" in call:
+                arguments["mask_image"] = all_or_one([Image.new("L", job.images[0].size, 255) for job in jobs])
+                # left open, it would be the size that the model was trained for, whatever the image's aspect
+                size = size or _whole(first.images[0].size, getattr(self._pipeline, "vae_scale_factor", 8))
+        if size is not None and "width" in call:
+            arguments["width"], arguments["height"] = size
+        for name, value in self.component.parameters.items():
+            # texts come one a prompt
+            arguments[name] = [value] * count if isinstance(value, str) and "prompt" in name and count > 1 else value
+        return arguments
+
+    async def check(self, ping: bool = False) -> list[str]:
+        """See `base.Backend`; downloads nothing."""
+        try:
+            await asyncio.to_thread(self._found, True)
+            if ping:
+                await self.ask(_ping(self.takes_images))
+        except (OSError, ValueError, RunStopped, CallFailed) as error:
+            return [f"model: {error}"]
+        finally:
+            await self.aclose()
+        return []
+
+    async def aclose(self) -> None:
+        """See `base.Backend`."""
+        await self._batches.aclose()
+        self._pipeline = None
+
+
+def _call_of(kind: Any) -> dict[str, Any]:
+    """Parameter of a pipeline's call -> its default."""
+    call = inspect.signature(kind.__call__).parameters
+    return {name: parameter.default for name, parameter in call.items()}
+
+
+def _whole(size: tuple[int, int], step: int) -> tuple[int, int]:
+    """The nearest size that the pipeline's latents can have."""
+    return max(step, round(size[0] / step) * step), max(step, round(size[1] / step) * step)
+
+
+def _ping(takes_image: bool) -> Ask:
+    from PIL import Image
+
+    images = (encoded(Image.new("RGB", (256, 256), (128, 128, 128))),) if takes_image else ()
+    return Ask("ping", "A grey square.", images, frozenset({"image"}))
