@@ -199,5 +199,5 @@ def test_wrong_models(minilm: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"num_hidden_layers": 2}')
     with pytest.raises(ValueError, match="holds no weights"):
         find_encoder(str(tmp_path))
-    with pytest.raises(weights.WeightsUnavailable, match="name a folder that holds it"):
+    with pytest.raises(weights.WeightsUnavailable, match="name a folder that holds them"):
         find_encoder("nobody/no-such-encoder", offline=True)

@@ -1,7 +1,7 @@
 """Makes `reference.json`: what the package `medimageinsights` gives for random weights and the images of this folder.
 
 That package holds the published architecture, transforms and `config.yaml`, and shares no model code with ours, which
-runs on timm. It is not a dependency of the tests, so what it gave is kept. To make it again, from the repository's root:
+runs on timm. It is not a dependency of the tests, so what it gave is kept. To make it again, from the root:
 
     python -m venv /tmp/reference && . /tmp/reference/bin/activate
     pip install torch torchvision timm transformers pyyaml requests tenacity safetensors

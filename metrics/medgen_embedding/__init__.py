@@ -1,0 +1,1 @@
+"""Embedding similarity as an `evaluate` module."""
