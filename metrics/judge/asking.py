@@ -1,6 +1,7 @@
 """How samples become verdicts: prompts, the cache, the judges, all of it at once and within bounds."""
 
 import logging
+import math
 import sys
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -11,6 +12,7 @@ from dataclasses import field
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from typing import NamedTuple
 from typing import TypeVar
 
 import anyio
@@ -65,6 +67,16 @@ class Found:
     reason: str | None = None
     usage: Usage = field(default_factory=Usage)
     repaired: bool = False
+
+
+class _Room(NamedTuple):
+    """Places for twice the requests in flight: prompts are made while others are waited for.
+
+    Of samples, so that few are in memory; of a judge's requests, since a sample may be asked about many times.
+    """
+
+    samples: anyio.Semaphore
+    requests: Mapping[str, anyio.Semaphore]
 
 
 class Asker:
@@ -150,26 +162,27 @@ class Asker:
             raise self._spent
 
     async def _stream(self, samples: Any, wanted: Any, on_found: Any, fresh: bool) -> None:
-        # Room for twice the requests in flight: prompts are made while others are waited for.
-        room = anyio.Semaphore(2 * self.asking.concurrency)
+        places = 2 * self.asking.concurrency
+        room = _Room(anyio.Semaphore(places), {judge.name: anyio.Semaphore(places) for judge in self.judges})
         iterator = iter(samples)
         async with anyio.create_task_group() as group:
             while self._spent is None:
-                await room.acquire()
+                await room.samples.acquire()
                 drawn = await anyio.to_thread.run_sync(next, iterator, None)
                 if drawn is None:
                     break
                 group.start_soon(self._sample, drawn[0], drawn[1], wanted(drawn[1]), on_found, fresh, room)
 
     async def _sample(
-        self, tag: Any, sample: JudgeSample, wanted: Sequence[Wanted], on_found: Any, fresh: bool, room: anyio.Semaphore
+        self, tag: Any, sample: JudgeSample, wanted: Sequence[Wanted], on_found: Any, fresh: bool, room: "_Room"
     ) -> None:
         todo = [(judge, *item) for judge in self.judges for item in wanted]
         found: list[Found | None] = [None] * len(todo)
 
         async def one(place: int) -> None:
             try:
-                found[place] = await self._found(sample, *todo[place], fresh)
+                async with room.requests[todo[place][0].name]:
+                    found[place] = await self._found(sample, *todo[place], fresh)
             except BudgetExhausted as error:
                 # What is in flight comes to its end, and nothing new begins.
                 self._spent = error
@@ -182,7 +195,7 @@ class Asker:
             if len(whole) == len(todo):
                 on_found(tag, sample, whole)
         finally:
-            room.release()
+            room.samples.release()
 
     async def _found(self, sample: JudgeSample, judge: Judge, view: str, number: int, seed: int, fresh: bool) -> Found:
         try:
@@ -254,7 +267,7 @@ class Asker:
         return Entry(**{**_as_dict(entry), "usage": _as_dict(outcome.usage)})
 
     def _read(self, entry: Entry, sample: JudgeSample, judge: Judge, view: str, number: int) -> Found:
-        usage = Usage(**{name: value for name, value in entry.usage.items() if name in _USAGE})
+        usage = _usage(entry.usage)
         if entry.unusable:
             return Found(judge.name, view, number, usage=usage)
         try:
@@ -287,6 +300,13 @@ _USAGE = frozenset(item.name for item in fields(Usage))
 
 class _NoReply(Exception):
     """A request that brought no reply after all attempts; its kind, and what happened."""
+
+
+def _usage(told: Mapping[str, Any]) -> Usage:
+    """The usage of an entry, as far as it holds numbers: a lab's export may hold anything."""
+    numbers = {name: value for name, value in told.items() if isinstance(value, int | float) and math.isfinite(value)}
+    counts = {name: int(value) for name, value in numbers.items() if name in _USAGE and name != "cost"}
+    return Usage(**counts, cost=numbers.get("cost"))
 
 
 def _as_dict(item: Any) -> dict[str, Any]:

@@ -224,6 +224,24 @@ class JudgeTier:
         """Judge -> the fingerprints its server gave with the verdicts that were used."""
         return self._asker.fingerprints
 
+    def fingerprint_changes(self) -> list[str]:
+        """What to say where a judge's verdicts came from another server than the signature names, or from several."""
+        found = []
+        for judge in self.judges:
+            given = self.fingerprints.get(judge.name, frozenset())
+            named = (self._asker.connected.fact(judge) or {}).get("fingerprint")
+            if len(given) > 1:
+                found.append(
+                    f"judge {judge.name} changed while it was asked: its server gave the fingerprints "
+                    f"{', '.join(sorted(given))}"
+                )
+            elif given and named and not given <= set(named.split("+")):
+                found.append(
+                    f"judge {judge.name} has changed since this cache first met it: the signature names the "
+                    f"fingerprint {named}, and the verdicts came with {', '.join(given)}"
+                )
+        return found
+
     # --- scoring ----------------------------------------------------------------------------------------------------
 
     def score(self, samples: Sequence[JudgeSample]) -> list[Row]:

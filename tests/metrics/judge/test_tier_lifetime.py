@@ -10,10 +10,14 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from medgen_metrics.judge import asking
+from medgen_metrics.judge.entry import Entry
 from medgen_metrics.judge.samples import SampleJudge
 from medgen_metrics.judge.specs import holistic
 from medgen_metrics.judge.tier import JudgeTier
@@ -226,3 +230,52 @@ def test_without_weights_what_does_not_apply_is_not_counted(tmp_path: Path) -> N
         (row,) = judge.score([edit(95)])
     assert set(row.reasons.values()) == {"weights_missing"}
     assert "cross_modal_consistency_with_reference" not in row.reasons
+
+
+def test_many_verdicts_a_sample_are_not_all_prepared_at_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    running, peak = 0, 0
+    ask = asking.judge_once
+
+    async def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal running, peak
+        running += 1
+        peak = max(peak, running)
+        try:
+            return await ask(*args, **kwargs)
+        finally:
+            running -= 1
+
+    monkeypatch.setattr(asking, "judge_once", counted)
+    with tier(server, samples=8, concurrency=2) as judge:
+        judge.score([edit(100), edit(101), edit(102)])
+    assert 2 <= peak <= 4
+
+
+def test_a_judge_that_changed_since_the_signature_was_made_is_told(server: Server, tmp_path: Path) -> None:
+    with tier(server, cache=tmp_path) as judge:
+        judge.score([edit(110)])
+        assert judge.fingerprint_changes() == []
+    (kept,) = tmp_path.glob("*.jsonl")
+    fact, *replies = kept.read_text().splitlines(keepends=True)
+    assert '"fact"' in fact
+    kept.write_text(fact.replace('"fingerprint": "stub"', '"fingerprint": "earlier"') + "".join(replies))
+    with tier(server, cache=tmp_path) as judge:
+        judge.score([edit(110)])
+        assert "@earlier(" in judge.signature
+        (said,) = judge.fingerprint_changes()
+    assert "earlier" in said
+    assert "stub" in said
+
+
+def test_an_imported_reply_with_odd_usage_is_a_verdict_all_the_same(server: Server, tmp_path: Path) -> None:
+    with tier(server, cache=tmp_path, views=["with_reference"]) as judge:
+        (row,) = judge.score([edit(120)])
+    (kept,) = tmp_path.glob("*.jsonl")
+    lines = kept.read_text().splitlines()
+    entry = Entry.from_json(lines[1])
+    odd = replace(entry, usage={"requests": "many", "prompt_tokens": None, "images": 2.0})
+    kept.write_text(f"{lines[0]}\n{odd.to_json()}\n")
+    with tier(server, cache=tmp_path, views=["with_reference"]) as judge:
+        (again,) = judge.score([edit(120)])
+    assert again.values[WITH] == row.values[WITH]
+    assert again.values["requests_with_reference"] == 0
