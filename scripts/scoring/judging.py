@@ -118,12 +118,7 @@ class JudgeWork:
         judges = [judge.name for judge in self.scorer.judges]
         found = [*self.drift, *families.repeated(judges, {system: components})]
         found += warnings.of_rows(rows, self.scorer.views, self.scorer.rubric.names)
-        found += [
-            f"judge {judge} changed while it was asked: its server gave the fingerprints {', '.join(sorted(given))}"
-            for judge, given in self.scorer.fingerprints.items()
-            if len(given) > 1
-        ]
-        return found
+        return [*found, *self.scorer.fingerprint_changes()]
 
 
 def judge_sample(record: Record, prediction: Prediction | None) -> "JudgeSample":
