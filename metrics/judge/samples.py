@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from PIL.Image import Image
+
 from .. import images
 from ..failures import Unscored
 from ..rows import Row
@@ -127,8 +129,11 @@ def _file(image: Any, where: str) -> bytes | None:
         found = images.read(image, where)
     except Unscored:
         return UNREADABLE
-    if found.image is None:
-        raise TypeError(f"{where}: expected an image of 8 bits a channel, got {found.depth}; give its file")
     data = io.BytesIO()
-    found.image.save(data, "PNG", compress_level=1)
+    if found.image is not None:
+        found.image.save(data, "PNG", compress_level=1)
+    elif isinstance(image, Image):
+        image.save(data, "TIFF")  # keeps 16 bits and floats, as `datasets` decodes them
+    else:
+        raise TypeError(f"{where}: expected an image of 8 bits a channel, got {found.depth}; give its file")
     return data.getvalue()

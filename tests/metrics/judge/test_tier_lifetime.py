@@ -14,7 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from medgen_metrics.judge import asking
 from medgen_metrics.judge.entry import Entry
@@ -279,3 +281,21 @@ def test_an_imported_reply_with_odd_usage_is_a_verdict_all_the_same(server: Serv
         (again,) = judge.score([edit(120)])
     assert again.values[WITH] == row.values[WITH]
     assert again.values["requests_with_reference"] == 0
+
+
+def test_deep_images_as_datasets_decodes_them_are_judged(server: Server, tmp_path: Path) -> None:
+    deep = Image.fromarray(np.arange(64 * 64, dtype=np.uint16).reshape(64, 64) * 16)
+    assert deep.mode == "I;16"
+    deep.save(tmp_path / "deep.png")
+    with SampleJudge(model="stub-judge", url=server.url, views=["with_reference"]) as judge:
+        rows = judge.score(
+            predictions=[deep, tmp_path / "deep.png"],
+            references=[deep, tmp_path / "deep.png"],
+            inputs=[deep, tmp_path / "deep.png"],
+            instructions=["Remove the noise."] * 2,
+            tasks=["noise-reconstruction"] * 2,
+        )
+    assert [row.reasons for row in rows] == [{}, {}]
+    shown = [entry.images for entry in server.chats() if entry.images]
+    assert len(shown) == 2
+    assert shown[0] == shown[1]
