@@ -42,12 +42,13 @@ class Feature(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A kept embedding, for whoever looks into the cache; `size` is its line's in bytes."""
+    """What is told of a kept embedding, as of a judge's reply; `size` is its line's in bytes."""
 
     key: str
-    encoder: str
+    model: str
     created: float
     size: int
+    unusable: None = None
 
 
 class FeatureCache(CacheLines):
@@ -94,7 +95,7 @@ class FeatureCache(CacheLines):
             CacheError: as `get`.
         """
         for digits, (name, start) in sorted(self._places.items()):
-            entry = self._at(name, start, _entry)
+            entry = self._at(name, start, read_entry)
             if entry is not None and entry.key == digits.hex():
                 yield entry
 
@@ -163,7 +164,12 @@ def _row(line: bytes) -> dict[str, Any]:
     return row
 
 
-def _entry(line: bytes) -> Entry:
+def read_entry(line: bytes) -> Entry:
+    """What is told of a line.
+
+    Raises:
+        ValueError: it isn't as it was written.
+    """
     row = _row(line)
     return Entry(row["key"], row["encoder"], float(row["created"]), len(line))
 

@@ -1,4 +1,4 @@
-"""`medgen-bench cache list|prune|export|import`: what was paid for once, looked at, thinned out, and handed on.
+"""`medgen-bench cache list|prune|export|import`: what was paid or computed once, looked at, thinned out, and handed on.
 
 An export is one JSONL file (gzipped where its name ends in `.gz`): a header line with the format and the number of
 entries, then the entries in the order of their keys, so that equal caches give equal bytes. Hosts of servers stay out
@@ -11,7 +11,9 @@ import secrets
 import time
 import zlib
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +24,8 @@ from typing import Any
 from typing import BinaryIO
 from typing import cast
 
+from medgen_metrics.feature_cache import FeatureCache
+from medgen_metrics.feature_cache import read_entry as read_feature
 from medgen_metrics.judge import cache_files
 from medgen_metrics.judge.cache import CacheError
 from medgen_metrics.judge.cache import Entry
@@ -34,49 +38,76 @@ from .errors import UsageError
 from .jsonl import SHOWN
 from .lock import hold
 
-KINDS = {"judge": "judge-cache"}  # kind of cache -> its folder in OUT
+KINDS = {"judge": "judge-cache", "embedding": "feature-cache"}  # kind of cache -> its folder in OUT
 FORMAT = "medgen-bench judge cache"
 VERSION = 1
 IMPORTED = "imported"  # in an entry's `meta`: the file it came from
 DAY = 86_400  # seconds
 
 
-def list_entries(folder: Path) -> None:
-    """Print what a cache holds: a row a judge.
+def list_entries(folders: Mapping[str, Path]) -> None:
+    """Print what caches hold: a row a judge or encoder.
+
+    Args:
+        folders: kind (one of `KINDS`) -> the cache.
 
     Raises:
-        Failure: the cache can't be read.
+        Failure: a cache can't be read.
     """
     from rich.console import Console
     from rich.table import Table
 
+    table = Table("kind", "model", "entries", "unusable", "imported", "MB", "first", "last", box=None, pad_edge=False)
+    for kind, folder in folders.items():
+        rows = _models(kind, folder)
+        for model, row in sorted(rows.items()):
+            counts = [f"{row[name]:,}" if name in row else "" for name in ("entries", "unusable", "imported")]
+            table.add_row(kind, model, *counts, f"{row['bytes'] / 1e6:.1f}", *map(_date, row["dates"]))
+    if table.row_count:
+        Console().print(table)
+    else:
+        print("\n".join(f"{folder}: no entries" for folder in folders.values()))
+
+
+def _models(kind: str, folder: Path) -> dict[str, dict[str, Any]]:
+    """Model -> counts, bytes and dates of its entries."""
     rows: dict[str, dict[str, Any]] = {}
+
+    def count(model: str, created: float, size: int) -> dict[str, Any]:
+        row = rows.setdefault(model, {"entries": 0, "bytes": 0, "dates": []})
+        row["entries"] += 1
+        row["bytes"] += size
+        row["dates"] = [min([*row["dates"], created]), max([*row["dates"], created])]
+        return row
+
+    if kind == "embedding":
+        with _errors(), FeatureCache(folder) as features:
+            for found in features.entries():
+                count(found.model, found.created, found.size)
+        return rows
     with _opened(folder) as cache:
         for entry in cache:
-            row = rows.setdefault(entry.model, {"entries": 0, "unusable": 0, "imported": 0, "bytes": 0, "dates": []})
-            row["entries"] += 1
-            row["unusable"] += entry.unusable is not None
-            row["imported"] += IMPORTED in entry.meta
-            row["bytes"] += len(entry.to_json().encode("utf-8", "surrogatepass"))
-            row["dates"] = [min([*row["dates"], entry.created]), max([*row["dates"], entry.created])]
-    if not rows:
-        print(f"{folder}: no entries")
-        return
-    table = Table("kind", "model", "entries", "unusable", "imported", "MB", "first", "last", box=None, pad_edge=False)
-    for model, row in sorted(rows.items()):
-        counts = [f"{row[name]:,}" for name in ("entries", "unusable", "imported")]
-        table.add_row("judge", model, *counts, f"{row['bytes'] / 1e6:.1f}", *map(_date, row["dates"]))
-    Console().print(table)
+            row = count(entry.model, entry.created, len(entry.to_json().encode("utf-8", "surrogatepass")))
+            row["unusable"] = row.get("unusable", 0) + (entry.unusable is not None)
+            row["imported"] = row.get("imported", 0) + (IMPORTED in entry.meta)
+    return rows
 
 
 def prune(
-    folder: Path, *, model: str | None = None, older_than: float | None = None, unusable: bool = False, dry_run: bool
+    folder: Path,
+    *,
+    kind: str = "judge",
+    model: str | None = None,
+    older_than: float | None = None,
+    unusable: bool = False,
+    dry_run: bool,
 ) -> None:
     """Remove the entries that meet every criterion given. Files that a running process appends to are left alone.
 
     Args:
         folder: the cache.
-        model: only this judge's.
+        kind: one of `KINDS`.
+        model: only this judge's, or encoder's.
         older_than: only those older than so many days.
         unusable: only replies that gave no verdict.
         dry_run: say what would go, and change nothing.
@@ -91,15 +122,16 @@ def prune(
         raise UsageError(f"{folder}: expected a cache's folder, got none; name it with --cache")
     before = None if older_than is None else time.time() - older_than * DAY
 
-    def goes(entry: Entry) -> bool:
+    def goes(entry: Any) -> bool:
         return (
             (model is None or entry.model == model)
             and (before is None or entry.created < before)
             and (not unusable or entry.unusable is not None)
         )
 
-    with _opened(folder) as cache:
-        _known_model(cache, model)
+    if model is not None:
+        _known_model(_models(kind, folder), model)
+    read: Callable[[bytes], Any] = Entry.from_json if kind == "judge" else read_feature
     removed: set[str] = set()  # keys: what stands twice is one entry
     with _errors(), hold(folder, "prune", "pruning", "wait for it"):
         for path in cache_files.files(folder):
@@ -108,13 +140,13 @@ def prune(
                 print(f"{path.name}: left as it is, a running process appends to it")
                 continue
             try:
-                removed |= _rewrite(path, goes, dry_run)
+                removed |= _rewrite(path, read, goes, dry_run)
             finally:
                 cache_files.give_up(path, claim)
     print(f"{folder}: {_count(len(removed), 'entry', 'entries')} {'would be ' if dry_run else ''}removed")
 
 
-def _rewrite(path: Path, goes: Callable[[Entry], bool], dry_run: bool) -> set[str]:
+def _rewrite(path: Path, read: Callable[[bytes], Any], goes: Callable[[Any], bool], dry_run: bool) -> set[str]:
     """Put what stays of a file into a new one, and remove the file; the keys of what went.
 
     The new one has a name of its own, so that whoever has read the old one sees that it is gone, and looks again.
@@ -123,7 +155,7 @@ def _rewrite(path: Path, goes: Callable[[Entry], bool], dry_run: bool) -> set[st
     gone = set()
     for start, line in cache_files.whole_lines(path):
         # facts stay
-        entry = None if line.startswith(b'{"fact"') else _entry(path, start, line)
+        entry = None if line.startswith(b'{"fact"') else _entry(path, start, line, read)
         if entry is not None and goes(entry):
             gone.add(entry.key)
         else:
@@ -139,9 +171,9 @@ def _rewrite(path: Path, goes: Callable[[Entry], bool], dry_run: bool) -> set[st
     return gone
 
 
-def _entry(path: Path, start: int, line: bytes) -> Entry:
+def _entry(path: Path, start: int, line: bytes, read: Callable[[bytes], Any]) -> Any:
     try:
-        return Entry.from_json(line)
+        return read(line)
     except ValueError as error:
         raise cache_files.broken(path, cache_files.line_number(path, start), line, error) from error
 
@@ -159,7 +191,8 @@ def export(folder: Path, file: Path, *, model: str | None = None) -> None:
         Failure: the cache can't be read or the file can't be written.
     """
     with _opened(folder) as cache:
-        _known_model(cache, model)
+        if model is not None:
+            _known_model((entry.model for entry in cache), model)
         count = len(cache) if model is None else sum(entry.model == model for entry in cache)
         if not count:
             raise UsageError(f"{folder}: expected a cache with entries, got none; name its folder with --cache")
@@ -272,12 +305,10 @@ def _opened(folder: Path) -> Iterator[ReplyCache]:
         yield cache
 
 
-def _known_model(cache: ReplyCache, model: str | None) -> None:
-    if model is None:
-        return
-    models = sorted({entry.model for entry in cache})
-    if model not in models:
-        raise UsageError(f"--model: expected one of {', '.join(models) or 'none: the cache is empty'}; got {model!r}")
+def _known_model(models: Iterable[str], model: str) -> None:
+    known = sorted(set(models))
+    if model not in known:
+        raise UsageError(f"--model: expected one of {', '.join(known) or 'none: the cache is empty'}; got {model!r}")
 
 
 def _date(seconds: float) -> str:

@@ -1,5 +1,6 @@
 """The verbs `medgen-bench cache …`."""
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,40 +9,66 @@ import typer
 from .cli_options import OutOption
 
 cache_app = typer.Typer(
-    help="Replies that judges gave, kept so that none is paid for twice: what is there, thin out, hand on.",
+    help="What is kept so that nothing is paid for or computed twice, judges' replies and references' embeddings: "
+    "what is there, thin out, hand on.",
     no_args_is_help=True,
 )
-CacheOption = Annotated[Path | None, typer.Option("--cache", help="The cache's folder; default OUT/judge-cache.")]
+
+
+class Kind(str, Enum):
+    """What a cache holds."""
+
+    judge = "judge"
+    embedding = "embedding"
+
+
+CacheOption = Annotated[
+    Path | None, typer.Option("--cache", help="The cache's folder; default OUT/judge-cache, OUT/feature-cache.")
+]
+KindOption = Annotated[Kind, typer.Option("--kind", help="judge: replies; embedding: references' embeddings.")]
 ModelOption = Annotated[str | None, typer.Option("--model", help="Only this judge's, as its server names it.")]
 
 
-def _folder(out: Path, cache: Path | None) -> Path:
+def _folder(out: Path, cache: Path | None, kind: Kind = Kind.judge) -> Path:
     from .cache import KINDS
 
-    return cache or out / KINDS["judge"]
+    return cache or out / KINDS[kind.value]
 
 
 @cache_app.command("list")
-def cache_list(out: OutOption = Path("out"), cache: CacheOption = None) -> None:
-    """How many replies of which judge, how large, of when."""
+def cache_list(
+    out: OutOption = Path("out"),
+    cache: CacheOption = None,
+    kind: Annotated[Kind | None, typer.Option("--kind", help="Only this kind; of --cache judge, if not said.")] = None,
+) -> None:
+    """How many replies of which judge and embeddings of which encoder, how large, of when."""
     from .cache import list_entries
 
-    list_entries(_folder(out, cache))
+    kinds = [kind] if kind is not None else [Kind.judge] if cache is not None else list(Kind)
+    list_entries({one.value: _folder(out, cache, one) for one in kinds})
 
 
 @cache_app.command("prune")
 def cache_prune(
     out: OutOption = Path("out"),
     cache: CacheOption = None,
+    kind: KindOption = Kind.judge,
     model: ModelOption = None,
     older_than: Annotated[float | None, typer.Option(min=0, metavar="DAYS", help="Only what is older.")] = None,
     unusable: Annotated[bool, typer.Option("--unusable", help="Only replies that gave no verdict.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go; change nothing.")] = False,
 ) -> None:
-    """Remove what meets all criteria given; it is asked for again where it is needed. Running scorers go on."""
+    """Remove what meets all criteria given; what is needed again is asked for or computed again. Running scorers go on."""
     from .cache import prune
 
-    prune(_folder(out, cache), model=model, older_than=older_than, unusable=unusable, dry_run=dry_run)
+    prune(
+        _folder(out, cache, kind),
+        kind=kind.value,
+        model=model,
+        older_than=older_than,
+        unusable=unusable,
+        dry_run=dry_run,
+    )
 
 
 @cache_app.command("export")
