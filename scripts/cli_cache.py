@@ -58,7 +58,7 @@ def cache_prune(
     unusable: Annotated[bool, typer.Option("--unusable", help="Only replies that gave no verdict.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go; change nothing.")] = False,
 ) -> None:
-    """Remove what meets all criteria given; what is needed again is asked for or computed again. Running scorers go on."""
+    """Remove what meets all criteria; where it is needed it is asked for or computed again. Running scorers go on."""
     from .cache import prune
 
     prune(
