@@ -4,6 +4,7 @@ import hashlib
 import io
 import math
 import warnings
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 # What PNG holds as it is; other modes (CMYK, YCbCr, …) become RGB, as they do when they are scored.
 PNG_MODES = ("1", "L", "LA", "I;16", "P", "RGB", "RGBA")
-# A third of the time of level 6 for a few per cent of the bytes.
-_LEVEL = 3
+# Of a photograph a quarter of the time of level 6, for a few per cent more bytes; the pixels are the same.
+_PACKED = {"compress_level": 1, "compress_type": zlib.Z_RLE}
 _SHEET_SIDE = 2048
 
 
@@ -61,7 +62,7 @@ def png(image: "Image") -> bytes:
     if image.mode in ("F", "I"):
         raise ValueError(f"expected an image of 8 or 16 bits, got mode {image.mode}")
     file = io.BytesIO()
-    (image if image.mode in PNG_MODES else image.convert("RGB")).save(file, "PNG", compress_level=_LEVEL)
+    (image if image.mode in PNG_MODES else image.convert("RGB")).save(file, "PNG", **_PACKED)
     return file.getvalue()
 
 

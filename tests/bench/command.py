@@ -1,4 +1,4 @@
-"""`medgen-bench score` as a child process, and what it consumed."""
+"""`medgen-bench score` and `run` as a child process, and what it consumed."""
 
 import os
 import re
@@ -23,6 +23,12 @@ def score(source: tuple[Path, Path], out: Path, *arguments: object) -> list[str]
     data, system = source
     command = [sys.executable, "-m", "medgen_scripts", "score", str(system), "--edition", "release", "--data-dir"]
     return [*command, str(data), "--out", str(out), *map(str, arguments)]
+
+
+def run(system: Path, data: Path, out: Path, *arguments: object) -> list[str]:
+    """The command that runs a system over the edit records of `made.write`."""
+    command = [sys.executable, "-m", "medgen_scripts", "run", str(system), "edit", "--edition", "release"]
+    return [*command, "--data-dir", str(data), "--out", str(out), *map(str, arguments)]
 
 
 def start(command: Sequence[str]) -> "subprocess.Popen[bytes]":

@@ -223,13 +223,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the choice of those")
     parser.add_argument("--slow", type=float, default=1.0, help="seconds that a slow request takes longer")
     parser.add_argument("--modes", default=",".join(MODES), help="response formats that are supported")
+    parser.add_argument("--picture", type=Path, help="file that every image request is answered with")
     parser.add_argument("--log", type=Path, help="file that a line is appended to for every request")
     given = parser.parse_args(arguments)
     plan = misbehaviour.chance(given.failing, given.kinds.split(","), given.seed)
     key = os.environ.get("STUB_JUDGE_KEY")
+    picture = None if given.picture is None else given.picture.read_bytes()
     server = OpenAIServer(
         port=given.port, latency=given.latency, slots=given.slots, queue=given.queue, plan=plan, slow=given.slow,
         modes=given.modes.split(","), log_file=given.log, key=key, keep=False,
+        pictures=None if picture is None else lambda asked: picture,
     )  # fmt: skip
     with server, contextlib.suppress(KeyboardInterrupt):
         print(f"{server.url}  (its scores are drawn from the request's digest and mean nothing; Ctrl-C ends it)")
