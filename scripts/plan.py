@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from medgen_metrics.serving.usage import Usage
+from medgen_metrics.signature import digest
 
 from . import score as scoring_verb
 from .score import ScoreOptions
@@ -62,7 +63,8 @@ def plan(
         done = {key for key, line in lines.items() if not is_open(line.row)}
         for name in (name for name in built if name in tiers.CONFIG_TIERS[task.job.config]):
             positions = task.selection.positions
-            left = [place for place in positions if task.key(name, built[name].scorer, place) not in done]
+            definition = digest(built[name].scorer.definition)
+            left = [place for place in positions if task.key(name, definition, place) not in done]
             if isinstance(tier := built[name], JudgeWork):
                 counts = (str(len(positions)), str(len(positions) - len(left)), str(len(left)))
                 table.add_row(escape(task.job.system), task.job.config, name, *counts, "")

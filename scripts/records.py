@@ -3,7 +3,9 @@
 import hashlib
 import sys
 from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 IMAGE_COLUMNS = ("input_images", "output_images")
+_SIZED_AT_ONCE = 1000  # records
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +28,14 @@ class Picture:
 
     data: bytes
     path: str | None = None
+    _digest: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the bytes, 64 hex digits."""
-        return hashlib.sha256(self.data).hexdigest()
+        """SHA-256 of the bytes, 64 hex digits; computed once, however many systems are scored against the picture."""
+        if not self._digest:
+            self._digest.append(hashlib.sha256(self.data).hexdigest())
+        return self._digest[0]
 
     def open(self) -> "Image":
         """The decoded picture, turned upright as its EXIF tag says; mode and depth are kept."""
@@ -80,19 +86,31 @@ class Records:
         pictures = {
             name: tuple(_picture(image, row["id"], name) for image in row.get(name) or ()) for name in IMAGE_COLUMNS
         }
-        return Record(
-            id=row["id"],
-            release_id=row["release_id"],
-            task=row["task"],
-            subtask=row["subtask"],
-            modality=row["modality"],
-            instruction=row["instruction"],
-            choices=tuple(row["choices"] or ()),
-            answer=row.get("answer"),
-            source=row["source"],
-            group=row["group"],
-            **pictures,
-        )
+        return _record(row, pictures)
+
+    def without_images(self, position: int) -> Record:
+        """A record's metadata alone; no image is read."""
+        row = {name: column[position] for name, column in self._metadata.items()}
+        return _record(row, dict.fromkeys(IMAGE_COLUMNS, ()))
+
+    @cached_property
+    def image_bytes(self) -> list[int]:
+        """How many bytes each record's encoded images have in all, known without reading one; 0 of linked files."""
+        import pyarrow.compute as pc
+
+        sizes = [0] * len(self)
+        for name in IMAGE_COLUMNS:
+            if name not in self._dataset.column_names:
+                continue
+            start = 0
+            for batch in self._dataset.select_columns(name).iter(_SIZED_AT_ONCE):
+                images = batch[name].combine_chunks()
+                lengths = pc.binary_length(pc.struct_field(images.flatten(), "bytes"))
+                owners = pc.list_parent_indices(images)
+                for owner, length in zip(owners.to_pylist(), lengths.to_pylist(), strict=True):
+                    sizes[start + owner] += length or 0
+                start += len(images)
+        return sizes
 
     def __iter__(self) -> Iterator[Record]:
         return (self[i] for i in range(len(self)))
@@ -120,6 +138,23 @@ class Records:
     @cached_property
     def _digests(self) -> dict[int, tuple[str, ...]]:
         return {}
+
+
+def _record(row: Mapping[str, Any], pictures: Mapping[str, tuple[Picture, ...]]) -> Record:
+    return Record(
+        id=row["id"],
+        release_id=row["release_id"],
+        task=row["task"],
+        subtask=row["subtask"],
+        modality=row["modality"],
+        instruction=row["instruction"],
+        choices=tuple(row["choices"] or ()),
+        input_images=pictures["input_images"],
+        output_images=pictures["output_images"],
+        answer=row.get("answer"),
+        source=row["source"],
+        group=row["group"],
+    )
 
 
 def _picture(image: dict[str, Any], record_id: str, column: str) -> Picture:

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Mapping
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
@@ -28,7 +27,7 @@ from .scoring import journal
 from .scoring import launch
 from .scoring import results
 from .scoring import tiers
-from .scoring.drive import score_tier
+from .scoring.drive import score_tasks
 from .scoring.jobs import given
 from .scoring.jobs import jobs
 from .scoring.judge_options import JudgeOptions
@@ -38,6 +37,7 @@ from .scoring.judging import judge_failures
 from .scoring.judging import look_for_drift
 from .scoring.judging import usage_told
 from .scoring.task import Task
+from .scoring.task import exchange_digests
 from .scoring.task import read_tasks
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class ScoreOptions:
     text_model: str | None = None
     text_layers: int | None = None
     text_baseline: Path | None = None
+    embedding_model: str | None = None
+    embedding_weights: Path | None = None
     image_roots: tuple[Path, ...] = ()
     offline: bool = False
     judge: JudgeOptions = field(default_factory=JudgeOptions)
@@ -149,14 +151,10 @@ def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, h
             if here.is_main:
                 _say(f"{name}: {metric} is left unscored: {why}")
     try:
-        for task in tasks:
-            for name, tier in built.items():
-                if name in tiers.CONFIG_TIERS[task.job.config]:
-                    with judge_failures() if isinstance(tier, JudgeWork) else nullcontext():
-                        score_tier(task, name, tier, options.out, here)
+        score_tasks(tasks, built, options.out, here)
     finally:
         _tell_usage(built)
-    here.wait()
+    exchange_digests(tasks, here)
     if not here.is_main:
         return []
     return _aggregate(tasks, built, options)
@@ -197,6 +195,8 @@ def build_tiers(
         text_model=options.text_model,
         text_layers=options.text_layers,
         text_baseline=options.text_baseline,
+        embedding_model=options.embedding_model,
+        embedding_weights=options.embedding_weights,
         judge=options.judge,
         out=options.out,
         processes=processes,
@@ -212,7 +212,8 @@ def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: 
         lines = journal.read(options.out / "scores" / task.job.system, task.job.config, notice=_ignore)
         rows: dict[str, tuple[tiers.Tier, list[Row]]] = {}
         for name in (name for name in built if name in tiers.CONFIG_TIERS[task.job.config]):
-            keys = [task.key(name, built[name].scorer, position) for position in task.selection.positions]
+            definition = digest(built[name].scorer.definition)
+            keys = [task.key(name, definition, position) for position in task.selection.positions]
             lost = sum(key not in lines for key in keys)
             if lost:
                 raise Failure(
@@ -280,6 +281,8 @@ def _fetch_weights(names: Sequence[str], options: ScoreOptions) -> None:
         wanted.append(f"lpips-{options.lpips_net}")
     if "text" in names and options.text_model is None:
         wanted.append("pubmedbert")
+    if "embedding" in names and options.embedding_model is None and options.embedding_weights is None:
+        wanted.append("medimageinsight")
     for name in wanted:
         try:
             weights.obtain(name, offline=options.offline or None)

@@ -16,12 +16,13 @@ from ..errors import Failure
 from ..errors import UsageError
 from ..predictions import Prediction
 from ..records import Record
+from .work import Sample
+from .work import Work
 
 if TYPE_CHECKING:
     from medgen_metrics.judge.prompt import JudgeSample
     from medgen_metrics.judge.tier import JudgeTier
 
-Sample = tuple[Record, Prediction | None]
 Reasons = Callable[[Prediction | None], str]
 
 
@@ -69,22 +70,23 @@ def usage_told(tier: "JudgeTier") -> str | None:
     )
 
 
-class JudgeWork:
+class JudgeWork(Work):
     """Verdicts of a vision-language model on the outputs.
 
     Requests go out as slots are free, so that it has no batches: `stream` takes the place of `score`.
+
+    Args:
+        scorer: the metrics.
+        has_budget: whether what may be asked or paid is limited.
     """
 
     batch = 1
 
-    def __init__(self, scorer: "JudgeTier") -> None:
+    def __init__(self, scorer: "JudgeTier", has_budget: bool = False) -> None:
         self.scorer = scorer
+        self.has_budget = has_budget
         self.options: dict[str, Any] = scorer.options
         self.drift: list[str] = []  # what the sentinel says
-
-    def cost(self, answer: str | None, prediction: Prediction | None) -> int:
-        """All alike."""
-        return 0
 
     def score(self, samples: Sequence[Sample]) -> list[Row]:
         """One row a sample."""

@@ -1,18 +1,67 @@
 """One process or several: which one this is, and how `--processes N` starts the others."""
 
+import itertools
 import logging
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
+from dataclasses import field
 from datetime import timedelta
 from typing import NoReturn
+from typing import Protocol
 
 from ..errors import Failure
 from ..errors import UsageError
 
 # Scoring holds no collective but the last barrier, and ranks reach it as far apart as their shares are long.
 _BARRIER_LIMIT = timedelta(days=7)
+_ANSWER_LIMIT = timedelta(minutes=10)  # of the store, which answers at once where its process lives
+
+
+_PART = 2**20  # characters of a value; torch's store takes 8 MB
+
+# Calls of `ranks` in this process; every process of a run makes the same ones.
+_runs = itertools.count()
+
+
+class Store(Protocol):
+    """What processes share: torch's key-value store, which has a server in the launcher or in the main process."""
+
+    def add(self, key: str, amount: int, /) -> int:
+        """Add to a number, 0 at first, and get the sum."""
+        ...
+
+    def set(self, key: str, value: str, /) -> None:
+        """Keep a value of at most some megabytes."""
+        ...
+
+    def get(self, key: str, /) -> bytes:
+        """The value kept."""
+        ...
+
+
+class LocalStore:
+    """The store of a process that is alone."""
+
+    def __init__(self) -> None:
+        self._numbers: defaultdict[str, int] = defaultdict(int)
+        self._values: dict[str, bytes] = {}
+
+    def add(self, key: str, amount: int) -> int:
+        """Add to a number, 0 at first, and get the sum."""
+        self._numbers[key] += amount
+        return self._numbers[key]
+
+    def set(self, key: str, value: str) -> None:
+        """Keep a value."""
+        self._values[key] = value.encode()
+
+    def get(self, key: str) -> bytes:
+        """The value kept."""
+        return self._values[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +73,7 @@ class Ranks:
         device: torch's name of the device to use; None lets the tier choose.
         wait: blocks until all processes call it.
         parent: process id of the launcher, None where there is none.
+        store: shared by the processes of this run.
     """
 
     rank: int
@@ -31,6 +81,7 @@ class Ranks:
     device: str | None
     wait: Callable[[], None]
     parent: int | None = None
+    store: Store = field(default_factory=LocalStore)
 
     @property
     def is_main(self) -> bool:
@@ -40,6 +91,51 @@ class Ranks:
     def is_orphan(self) -> bool:
         """Whether the launcher died. Its workers must not write on while a new run starts."""
         return self.parent is not None and os.getppid() != self.parent
+
+    def take(self, stage: str, count: int) -> Iterator[int]:
+        """Numbers from 0 to `count` - 1, each to one of the processes, the next to the one that asks next.
+
+        A process that is slow, or dies, keeps no number but its last from the others.
+
+        Args:
+            stage: names what is counted; every process passes the same stages.
+            count: of numbers.
+
+        Raises:
+            Failure: the process that counts is gone.
+        """
+        while True:
+            try:
+                number = self.store.add(stage, 1) - 1
+            except RuntimeError as error:  # torch.distributed's only kind
+                raise Failure(_ENDED) from error
+            if number >= count:
+                return
+            yield number
+
+    def tell(self, what: str, value: str) -> None:
+        """Leave a text of this process for the main one, to be `heard` behind `wait`."""
+        parts = [value[start : start + _PART] for start in range(0, len(value), _PART)]
+        try:
+            for number, part in enumerate(parts):
+                self.store.set(f"{what}/{self.rank}/{number}", part)
+            self.store.set(f"{what}/{self.rank}", str(len(parts)))
+        except RuntimeError as error:
+            raise Failure(_ENDED) from error
+
+    def heard(self, what: str) -> list[str]:
+        """What each process told, by rank."""
+        try:
+            return [self._heard(f"{what}/{rank}") for rank in range(self.size)]
+        except RuntimeError as error:
+            raise Failure(_ENDED) from error
+
+    def _heard(self, key: str) -> str:
+        parts = int(self.store.get(key))
+        return b"".join(self.store.get(f"{key}/{number}") for number in range(parts)).decode()
+
+
+_ENDED = "another process of this run has ended before its share was scored; what is scored is kept, run again"
 
 
 def ranks(expected: int | None, device: str | None) -> Ranks:
@@ -64,6 +160,7 @@ def ranks(expected: int | None, device: str | None) -> Ranks:
             device=device or str(state.device),
             wait=lambda: _wait(state.wait_for_everyone),
             parent=os.getppid(),
+            store=_store(),
         )
     else:
         found = Ranks(rank=0, size=1, device=device, wait=lambda: None)
@@ -75,13 +172,21 @@ def ranks(expected: int | None, device: str | None) -> Ranks:
     return found
 
 
+def _store() -> Store:
+    """The launcher's store, or the main process's, under names of this run alone."""
+    import torch.distributed
+
+    store, _, _ = next(torch.distributed.rendezvous("env://", timeout=_ANSWER_LIMIT))
+    # A launcher's store outlives the processes that it starts again.
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return torch.distributed.PrefixStore(f"medgen-bench/{attempt}/{next(_runs)}", store)
+
+
 def _wait(barrier: Callable[[], None]) -> None:
     try:
         barrier()
     except RuntimeError as error:  # torch.distributed's only kind
-        raise Failure(
-            "another process of this run has ended before its share was scored; what is scored is kept, run again"
-        ) from error
+        raise Failure(_ENDED) from error
 
 
 def is_worker() -> bool:

@@ -1,20 +1,21 @@
 """What one job is scored from: the records, the selection of them, the predictions, and digests of what they hold."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
 
-from medgen_metrics.signature import digest
-
 from ..predictions import Prediction
 from ..predictions import Predictions
 from ..predictions import read_predictions
+from ..records import Record
 from ..records import Records
 from ..records import load_records
 from ..subset import Subset
 from ..subset import choose
 from . import journal
+from . import launch
 from . import tiers
 from .jobs import Job
 
@@ -35,9 +36,9 @@ class Task:
         about = self.selection.notice(self.job.config)
         return [*self.predictions.notices, *([about] if about else [])]
 
-    def sample(self, position: int) -> tiers.Sample:
-        """The record, and its prediction if there is one."""
-        record = self.records[position]
+    def sample(self, position: int, record: Record | None = None) -> tiers.Sample:
+        """The record, read here unless it is given, and its prediction if there is one."""
+        record = self.records[position] if record is None else record
         return record, self.predictions.by_id.get(record.id)
 
     def texts(self, position: int) -> tuple[str | None, Prediction | None]:
@@ -45,17 +46,40 @@ class Task:
         answers = self.records.column("answer") if self.job.config != "edit" else None
         return answers[position] if answers else None, self.predictions.by_id.get(self.records.ids[position])
 
-    def content(self, tier: str, position: int) -> tuple[str, str]:
-        """Digests of candidate and reference, computed once a record."""
+    def content(self, tier: str, position: int, record: Record | None = None) -> tuple[str, str]:
+        """Digests of candidate and reference, computed once a record.
+
+        Args:
+            tier: the tier's name.
+            position: the record's.
+            record: the record, where it is at hand.
+        """
         if (tier, position) not in self.digests:
-            self.digests[tier, position] = tiers.DIGESTS[tier](self.sample(position))
+            if tier in tiers.TEXTS_ONLY:
+                record = self.records.without_images(position)
+            self.digests[tier, position] = tiers.DIGESTS[tier](self.sample(position, record))
         return self.digests[tier, position]
 
-    def key(self, tier: str, scorer: tiers.Scorer, position: int) -> str:
-        """The journal key of a record's score."""
-        return journal.row_key(
-            self.records.ids[position], tier, *self.content(tier, position), digest(scorer.definition)
-        )
+    def key(self, tier: str, definition: str, position: int, record: Record | None = None) -> str:
+        """The journal key of a record's score under a definition's digest."""
+        return journal.row_key(self.records.ids[position], tier, *self.content(tier, position, record), definition)
+
+
+def exchange_digests(tasks: Sequence[Task], here: launch.Ranks) -> None:
+    """Wait for all processes, and give the main one the digests that the others computed: no image is read twice.
+
+    Raises:
+        Failure: a process has ended.
+    """
+    for number, task in enumerate(tasks):
+        found = [] if here.is_main else [[*place, *digests] for place, digests in task.digests.items()]
+        here.tell(f"digests/{number}", json.dumps(found))
+    here.wait()
+    if here.is_main:
+        for number, task in enumerate(tasks):
+            for told in here.heard(f"digests/{number}"):
+                for tier, position, candidate, reference in json.loads(told):
+                    task.digests[tier, position] = (candidate, reference)
 
 
 def read_tasks(

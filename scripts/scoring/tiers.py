@@ -23,12 +23,13 @@ from . import judge_options
 from .judge_options import JudgeOptions
 from .judging import JudgeWork
 from .judging import judge_digests
+from .work import Sample
+from .work import Work
 
 logger = logging.getLogger(__name__)
 
-Sample = tuple[Record, Prediction | None]
-
 RESOLUTION_TASK = "resolution-editing"
+FEATURES = "feature-cache"  # in OUT: the references' embeddings
 UNRESIZED = "unresized_resolution"  # flag of an output of that task that is left at the input's size
 
 
@@ -44,6 +45,8 @@ class TierOptions:
     text_model: str | None = None
     text_layers: int | None = None
     text_baseline: Path | None = None
+    embedding_model: str | None = None
+    embedding_weights: Path | None = None
     judge: JudgeOptions = field(default_factory=JudgeOptions)
     out: Path = Path("out")
     processes: int = 1
@@ -67,12 +70,11 @@ class Scorer(Protocol):
 
 
 class Tier(Protocol):
-    """A tier as `score` drives it.
+    """A tier as `score` drives it; `Work` has the rest of it, and what it means.
 
     Attributes:
         scorer: the metrics.
         options: keywords that rebuild the metric specs.
-        batch: records a batch.
     """
 
     @property
@@ -84,12 +86,28 @@ class Tier(Protocol):
     @property
     def batch(self) -> int: ...
 
+    @property
+    def budget(self) -> int | None: ...
+
+    @property
+    def is_by_record(self) -> bool: ...
+
+    @property
+    def is_batch_invariant(self) -> bool: ...
+
+    @property
+    def needs_images(self) -> bool: ...
+
     def cost(self, answer: str | None, prediction: Prediction | None) -> int:
         """What the batch plan sorts by."""
         ...
 
     def score(self, samples: Sequence[Sample]) -> list[Row]:
         """One row a sample."""
+        ...
+
+    def score_systems(self, systems: Sequence[Sequence[Sample]]) -> list[list[Row]]:
+        """Each system's rows for the same records."""
         ...
 
 
@@ -156,10 +174,20 @@ def _flag_unresized(row: Row, task: str) -> Row:
     return Row(row.values, row.reasons, (*row.flags, UNRESIZED))
 
 
-class PixelWork:
+def _outputs(systems: Sequence[Sequence[Sample]]) -> list[list[Any]]:
+    """Each system's images, as the metrics take them."""
+    return [
+        [as_input(prediction.image) if prediction is not None else None for _, prediction in samples]
+        for samples in systems
+    ]
+
+
+class PixelWork(Work):
     """SSIM, PSNR and LPIPS of the output image against the reference image."""
 
-    batch = 16
+    budget = 2**24  # bytes of encoded reference and input images: 16 pairs of 512x512 or so
+    is_by_record = True
+    is_batch_invariant = True
 
     def __init__(self, options: TierOptions) -> None:
         from medgen_metrics.pixel import PixelTier
@@ -180,26 +208,73 @@ class PixelWork:
             "lpips_net": options.lpips_net,
         }
 
-    def cost(self, answer: str | None, prediction: Prediction | None) -> int:
-        """All alike: the record's own order is kept, and with it the order on disk."""
-        return 0
-
     def score(self, samples: Sequence[Sample]) -> list[Row]:
         """One row a sample."""
-        rows = self.scorer.score(
-            [as_input(prediction.image) if prediction is not None else None for _, prediction in samples],
-            [record.output_images[0].data if record.output_images else None for record, _ in samples],
-            inputs=[record.input_images[0].data if record.input_images else None for record, _ in samples],
-            names=[record.id for record, _ in samples],
+        return self.score_systems([samples])[0]
+
+    def score_systems(self, systems: Sequence[Sequence[Sample]]) -> list[list[Row]]:
+        """Each system's rows for the same records, whose images are read once."""
+        records = [record for record, _ in systems[0]]
+        found = self.scorer.score_systems(
+            _outputs(systems),
+            [record.output_images[0].data if record.output_images else None for record in records],
+            inputs=[record.input_images[0].data if record.input_images else None for record in records],
+            names=[record.id for record in records],
         )
+        return [self._named(rows, samples) for rows, samples in zip(found, systems, strict=True)]
+
+    def _named(self, rows: Sequence[Row], samples: Sequence[Sample]) -> list[Row]:
         rows = _name_failures(rows, [_image_reason(prediction) for _, prediction in samples])
         return [_flag_unresized(row, record.task) for row, (record, _) in zip(rows, samples, strict=True)]
 
 
-class TextWork:
+class EmbeddingWork(Work):
+    """Cosine of the output image's and the reference image's embeddings: the paper's MII."""
+
+    budget = PixelWork.budget
+    is_by_record = True
+    is_batch_invariant = True
+
+    def __init__(self, options: TierOptions) -> None:
+        from medgen_metrics.embedding import EmbeddingTier
+
+        self.scorer = EmbeddingTier(
+            protocol=options.protocol,
+            model=options.embedding_model,
+            weights=options.embedding_weights,
+            cache=options.out / FEATURES,
+            device=options.device,
+            offline=options.offline,
+        )
+        if options.embedding_model is not None or options.embedding_weights is not None:
+            # A file that holds something else is told now, not at the first pair.
+            self.scorer.load()
+        self.options = self.scorer.options
+
+    def score(self, samples: Sequence[Sample]) -> list[Row]:
+        """One row a sample."""
+        return self.score_systems([samples])[0]
+
+    def score_systems(self, systems: Sequence[Sequence[Sample]]) -> list[list[Row]]:
+        """Each system's rows for the same records, whose references are encoded once."""
+        records = [record for record, _ in systems[0]]
+        found = self.scorer.score_systems(
+            _outputs(systems),
+            [record.output_images[0].data if record.output_images else None for record in records],
+            names=[record.id for record in records],
+        )
+        return [
+            _name_failures(rows, [_image_reason(prediction) for _, prediction in samples])
+            for rows, samples in zip(found, systems, strict=True)
+        ]
+
+
+class TextWork(Work):
     """BLEU, BERTScore and exact match of the answer against the reference answer."""
 
     batch = 64
+    budget = 2**15  # characters
+    needs_images = False
 
     def __init__(self, options: TierOptions) -> None:
         from medgen_metrics.text import TextTier
@@ -239,15 +314,25 @@ def _judge(options: TierOptions) -> JudgeWork:
             offline=options.offline,
             processes=options.processes,
             dry_run=options.dry_run,
-        )
+        ),
+        has_budget=options.judge.max_requests is not None or options.judge.max_cost is not None,
     )
 
 
-DIGESTS = {"pixel": image_digests, "text": text_digests, "judge": judge_digests}
-TIERS: dict[str, Callable[[TierOptions], Tier]] = {"pixel": PixelWork, "text": TextWork, "judge": _judge}
+DIGESTS = {"pixel": image_digests, "text": text_digests, "embedding": image_digests, "judge": judge_digests}
+TEXTS_ONLY = ("text",)
+"""Tiers whose digests need no image."""
+TIERS: dict[str, Callable[[TierOptions], Tier]] = {
+    "pixel": PixelWork,
+    "text": TextWork,
+    "embedding": EmbeddingWork,
+    "judge": _judge,
+}
 CONTENT_TIERS = {"vqa": ("text",), "edit": ("pixel",), "gen": ("pixel", "text")}
 """Config -> the tiers whose candidates are all that its predictions hold."""
-CONFIG_TIERS = {config: (*names, "judge") for config, names in CONTENT_TIERS.items()}
+CONFIG_TIERS = {
+    config: (*names, *(["embedding"] if "pixel" in names else []), "judge") for config, names in CONTENT_TIERS.items()
+}
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
@@ -270,5 +355,5 @@ def build(name: str, options: TierOptions) -> Tier:
     """
     try:
         return TIERS[name](options)
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, FileNotFoundError, ImportError) as error:
         raise UsageError(f"tier {name}: {error}") from error

@@ -24,6 +24,7 @@ from .scored import write_data
 from .scored import write_predictions
 
 COUNT = 20
+ALIKE = 8  # of the answers to the ten closed questions one is missing, and the others are one text, scored once
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +88,7 @@ def test_nothing_is_scored_twice(data: Path, system: Path, tmp_path: Path, score
     out = tmp_path / "out"
     score([system], options(data, out))
     first = load(out)
-    assert len(scored_rows) == 2 * COUNT
+    assert len(scored_rows) == 2 * COUNT - ALIKE
     files = sorted((out / "scores").rglob("*.jsonl"))
     scored_rows.clear()
     score([system], options(data, out))
@@ -117,7 +118,7 @@ def test_what_changed_is_scored_again(
         chosen = replace(chosen, protocol="standard")
     score([system], chosen)
     if what == "protocol":
-        assert len(scored_rows) == 2 * COUNT
+        assert len(scored_rows) == 2 * COUNT - ALIKE
         assert load(out) == before
         assert load(out, "mine.standard").protocol == "standard"
     else:

@@ -1,0 +1,44 @@
+"""What a tier is to `score` unless it says otherwise."""
+
+from abc import ABC
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from medgen_metrics.rows import Row
+
+from ..predictions import Prediction
+from ..records import Record
+
+Sample = tuple[Record, Prediction | None]
+
+
+class Work(ABC):
+    """Base of the tiers.
+
+    Attributes:
+        batch: records a batch.
+        budget: the most that a batch of several records costs; None: no limit.
+        is_by_record: whether batches are planned from the records alone, by the bytes of their images, so that several
+            systems are scored batch by batch; else from each system's answers, by `cost`.
+        is_batch_invariant: whether a row's bits don't depend on the batch that it is scored in; else whole batches
+            are scored, though part of one may be done.
+        needs_images: whether a record's images are read for it.
+    """
+
+    batch = 16
+    budget: int | None = None
+    is_by_record = False
+    is_batch_invariant = False
+    needs_images = True
+
+    def cost(self, answer: str | None, prediction: Prediction | None) -> int:
+        """What the batch plan sorts by."""
+        return 0
+
+    @abstractmethod
+    def score(self, samples: Sequence[Sample]) -> list[Row]:
+        """One row a sample."""
+
+    def score_systems(self, systems: Sequence[Sequence[Sample]]) -> list[list[Row]]:
+        """Each system's rows for the same records."""
+        return [self.score(samples) for samples in systems]

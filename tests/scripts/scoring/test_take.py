@@ -1,0 +1,87 @@
+"""What processes share: numbers, each to one of them, and texts for the main one."""
+
+import multiprocessing
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from medgen_scripts.errors import Failure
+from medgen_scripts.scoring.launch import Ranks
+from medgen_scripts.scoring.launch import ranks
+
+
+def alone() -> Ranks:
+    return Ranks(0, 1, None, lambda: None)
+
+
+def test_alone_all_numbers_are_ones_own() -> None:
+    here = alone()
+    assert list(here.take("a", 3)) == [0, 1, 2]
+    assert list(here.take("a", 3)) == []
+    assert list(here.take("b", 2)) == [0, 1]
+    assert list(here.take("c", 0)) == []
+
+
+@pytest.mark.parametrize("length", [0, 5, 2**20, 2**21 + 7])
+def test_a_text_of_any_length_is_heard(length: int) -> None:
+    here = alone()
+    text = "é" * length
+    here.tell("x", text)
+    assert here.heard("x") == [text]
+
+
+def _worker(rank: int, port: int, folder: str) -> None:
+    told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "MASTER_PORT": port}
+    os.environ |= {name: str(value) for name, value in told.items()}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+    for run in range(2):  # a second run in the same processes counts from the start
+        here = ranks(2, "cpu")
+        here.wait()
+        taken = []
+        for number in here.take("stage", 12):
+            taken.append(number)
+            time.sleep(0.3 if rank else 0.01)  # one is slow
+        here.tell("taken", f"{rank}:{len(taken)}")
+        here.wait()
+        heard = here.heard("taken") if here.is_main else []
+        Path(folder, f"{run}-{rank}").write_text(f"{taken}|{heard}")
+        here.wait()
+
+
+def test_the_slow_one_of_two_processes_does_less(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    spawn = multiprocessing.get_context("spawn")
+    workers = [spawn.Process(target=_worker, args=(rank, port, str(tmp_path))) for rank in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    for run in range(2):
+        taken = [(tmp_path / f"{run}-{rank}").read_text().split("|")[0] for rank in range(2)]
+        numbers = [[int(n) for n in text.strip("[]").split(", ") if n] for text in taken]
+        assert sorted(numbers[0] + numbers[1]) == list(range(12))
+        assert len(numbers[0]) > len(numbers[1])
+        assert (tmp_path / f"{run}-0").read_text().endswith(f"['0:{len(numbers[0])}', '1:{len(numbers[1])}']")
+
+
+def test_a_store_that_is_gone_is_a_failure() -> None:
+    class Gone:
+        def add(self, key: str, amount: int) -> int:
+            raise RuntimeError("Broken pipe")
+
+        def set(self, key: str, value: str) -> None:
+            raise RuntimeError("Broken pipe")
+
+        def get(self, key: str) -> bytes:
+            raise RuntimeError("Broken pipe")
+
+    here = Ranks(1, 2, None, lambda: None, None, Gone())
+    for call in (lambda: list(here.take("a", 1)), lambda: here.tell("a", ""), lambda: here.heard("a")):
+        with pytest.raises(Failure, match="another process of this run has ended"):
+            call()
