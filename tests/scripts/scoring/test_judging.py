@@ -241,4 +241,20 @@ def test_an_image_that_cannot_be_read_is_no_missing_one(server: OpenAIServer) ->
     with JudgeTier(model="stub-judge", url=server.url, reply_format="json_schema") as tier:
         (row,) = JudgeWork(tier).score([(record, Prediction("edit-0", image=Locked()))])  # type: ignore[arg-type]
     assert row.reasons[WITH] == "unreadable"
-    assert not server.log
+    assert verdicts(server) == 0
+
+
+def test_a_judge_of_the_family_of_a_systems_model_is_told_whatever_the_system_is_called() -> None:
+    from types import SimpleNamespace
+
+    scorer = SimpleNamespace(
+        judges=[SimpleNamespace(name="gpt-4o")],
+        views=(),
+        rubric=SimpleNamespace(names=()),
+        fingerprint_changes=lambda: [],
+        options={},
+    )
+    work = JudgeWork(scorer)  # type: ignore[arg-type]
+    assert not any("mine" in said for said in work.warnings([], "mine"))
+    said = work.warnings([], "mine", ["Qwen/Qwen3-VL-8B-Instruct", "gpt-image-1"])
+    assert any("mine" in one and "GPT-4o" in one for one in said)
