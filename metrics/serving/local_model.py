@@ -240,7 +240,8 @@ class LocalModel:
             done = [ids.shape[1] - width >= limits[row] or unwanted(row) for row in range(len(chats))]
             return torch.tensor(done, device=ids.device)
 
-        with torch.inference_mode(), self._own_settings():
+        # what a model caches on its way is of use to a training that goes on afterwards
+        with torch.no_grad(), self._own_settings():
             made = self.model.generate(
                 **inputs,
                 do_sample=False,

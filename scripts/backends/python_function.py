@@ -176,7 +176,9 @@ class PythonFunction(InProcess):
             Exception: what the function raises.
         """
         self.taken(ask)
-        return complete(await self._given(await self._called(ask), ask), ask)
+        text, given, meta = parts(await self._called(ask))
+        image = await anyio.to_thread.run_sync(as_file, given)
+        return complete(Gave(text=text, image=image, usage=self.usage(ask), meta=meta), ask)
 
     async def _called(self, ask: Ask) -> Any:
         function, more = self._function, self.component.parameters
@@ -190,23 +192,7 @@ class PythonFunction(InProcess):
         return await anyio.to_thread.run_sync(lambda: function.call(**arguments, **more), limiter=self._limiter)
 
     def _many(self, asks: Sequence[Ask], unwanted: Callable[[int], bool]) -> Sequence[Any]:
-        found = self._function.call([all_of(ask) for ask in asks], **self.component.parameters)
-        if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Sequence):
-            raise TypeError(f"expected a list of {len(asks)} answers, got {type(found).__name__}")
-        return found
-
-    async def _given(self, found: Any, ask: Ask) -> Gave:
-        if isinstance(found, str):
-            found = {"text": found}
-        elif not isinstance(found, Mapping):
-            found = {"image": found}
-        if odd := [str(name) for name in found if name not in ("text", "image", "meta")]:
-            raise TypeError(f"expected text, image and meta at most, got {', '.join(odd)}")
-        text, meta = found.get("text"), found.get("meta") or {}
-        if not isinstance(text, (str, type(None))) or not isinstance(meta, Mapping):
-            raise TypeError(f"expected a text and a dict of meta, got {type(text).__name__} and {type(meta).__name__}")
-        image = await anyio.to_thread.run_sync(as_file, found.get("image"))
-        return Gave(text=text, image=image, usage=self.usage(ask), meta=dict(meta))
+        return answers(self._function.call, asks, self.component.parameters)
 
     async def check(self, ping: bool = False) -> list[str]:
         """See `base.Backend`: what is there was found when it was made."""
@@ -232,6 +218,38 @@ def _of(ask: Ask, name: str) -> Any:
     if name == "image":
         return pictures.rgb(ask.images[0]) if ask.images else None
     return set(ask.wants) if name == "wants" else getattr(ask, name)
+
+
+def answers(call: Callable[..., Any], asks: Sequence[Ask], more: Mapping[str, Any]) -> Sequence[Any]:
+    """What a batch function returns.
+
+    Raises:
+        TypeError: no list of as many.
+    """
+    found = call([all_of(ask) for ask in asks], **more)
+    is_list = isinstance(found, Sequence) and not isinstance(found, (str, bytes, Mapping))
+    if not is_list or len(found) != len(asks):
+        got = f"{len(found)}" if is_list else type(found).__name__
+        raise TypeError(f"expected a list of {len(asks)} answers, got {got}")
+    return found
+
+
+def parts(found: Any) -> tuple[str | None, Any, dict[str, Any]]:
+    """Text, image and meta of what a function returned.
+
+    Raises:
+        TypeError: a dict of something else.
+    """
+    if isinstance(found, str):
+        return found, None, {}
+    if not isinstance(found, Mapping):
+        return None, found, {}
+    if odd := [str(name) for name in found if name not in ("text", "image", "meta")]:
+        raise TypeError(f"expected text, image and meta at most, got {', '.join(odd)}")
+    text, meta = found.get("text"), found.get("meta") or {}
+    if not isinstance(text, (str, type(None))) or not isinstance(meta, Mapping):
+        raise TypeError(f"expected a text and a dict of meta, got {type(text).__name__} and {type(meta).__name__}")
+    return text, found.get("image"), dict(meta)
 
 
 def as_file(image: Any) -> bytes | None:

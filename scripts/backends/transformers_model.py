@@ -81,7 +81,7 @@ class TransformersModel(InProcess):
     async def ask(self, ask: Ask) -> Gave:
         """See `base.Backend`."""
         self.taken(ask)
-        chat = Chat(_messages(ask), self._temperature, ask.seed, ask.max_tokens)
+        chat = Chat(messages(ask), self._temperature, ask.seed, ask.max_tokens)
         try:
             said = await self._batches.ask(chat)
         except (RunStopped, CallFailed):
@@ -135,7 +135,12 @@ class TransformersModel(InProcess):
         self._model = None
 
 
-def _messages(ask: Ask) -> list[dict[str, Any]]:
+def messages(ask: Ask) -> list[dict[str, Any]]:
+    """An ask as OpenAI chat messages, images first, as metrics see them.
+
+    Raises:
+        CallFailed: an input that is no image.
+    """
     shown_images = [{"type": "image_url", "image_url": {"url": _url(data)}} for data in ask.images]
     user = {"role": "user", "content": [*shown_images, {"type": "text", "text": ask.prompt}]}
     return [{"role": "system", "content": ask.system}, user] if ask.system else [user]

@@ -25,7 +25,7 @@ FORMS = {
 }
 """Back end -> how it is written."""
 
-_SHAPES = {"vqa": "vlm", "edit": "editor", "gen": "unified"}
+SHAPES = {"vqa": "vlm", "edit": "editor", "gen": "unified"}
 
 
 def is_short(name: str) -> bool:
@@ -56,7 +56,7 @@ def read(name: str, config: str) -> SystemFile:
     else:
         component["model"] = called = rest
     called = Path(called).expanduser().resolve().name if backend != "python" else called
-    shape = _SHAPES[config]
+    shape = SHAPES[config]
     try:
         return SystemFile.model_validate(
             {
