@@ -92,6 +92,7 @@ class OpenAIBackend:
             budget=budget,
             pool=pool,
         )
+        self._met = False
         self._models: set[str] = set()
         self._fingerprints: set[str] = set()
         self._probing: anyio.Lock | None = None
@@ -138,7 +139,7 @@ class OpenAIBackend:
         )
 
     async def probe(self) -> str:
-        """Find out once how the servers can be asked for a form.
+        """Find out once how the servers can be asked for a form; of a mode that is given, whether they answer at all.
 
         Returns:
             The mode, which `mode` then holds too.
@@ -149,7 +150,7 @@ class OpenAIBackend:
         self._probing = self._probing or anyio.Lock()
         failed_before = self._failed
         async with self._probing:
-            if self.mode is None:
+            if self.mode is None or not self._met:
                 if self._failed is not failed_before and self._failed is not None:
                     # it failed for those who were first: asking again would fail as long for each who waited
                     raise RunStopped(self._failed.kind, self._failed.message)
@@ -161,6 +162,12 @@ class OpenAIBackend:
         return self.mode
 
     async def _best_mode(self) -> str:
+        if self.mode is not None:
+            try:
+                await self._obeys(self.mode)
+            except CallFailed as error:
+                raise self._unanswered(error) from error
+            return self.mode
         for mode in MODES:
             try:
                 # One reply may be spoilt by accident; two that ignore the form say that it isn't enforced.
@@ -172,7 +179,10 @@ class OpenAIBackend:
             # A server that can't do a form says so, or breaks down over it.
             if failed.kind not in (REJECTED, "server") or mode == MODES[-1]:
                 break
-        raise RunStopped(failed.kind, f"a tiny request to judge {self.name} failed: {failed.message}")
+        raise self._unanswered(failed)
+
+    def _unanswered(self, failed: CallFailed) -> RunStopped:
+        return RunStopped(failed.kind, f"a tiny request to judge {self.name} failed: {failed.message}")
 
     async def _obeys(self, mode: str) -> bool:
         messages = [{"role": "user", "content": _PROBES[mode]}]
@@ -210,6 +220,7 @@ class OpenAIBackend:
         )
         if completion.model:
             self._models.add(completion.model)
+        self._met = True
         if completion.fingerprint:
             self._fingerprints.add(completion.fingerprint)
         return completion

@@ -90,8 +90,11 @@ class Connected:
 
     def fact(self, judge: Judge) -> Mapping[str, Any] | None:
         """What is known of a judge's server without asking it: `mode`, `model`, `fingerprint`."""
-        known = self.cache.facts.get(self._fact_name(judge))
-        return known if isinstance(known, Mapping) else None
+        facts = self.cache.facts
+        names = [self._fact_name(judge)]
+        if self.asking.reply_format is not None:
+            names.append(self._fact_name(judge, self.asking.reply_format))
+        return next((known for name in names if isinstance(known := facts.get(name), Mapping)), None)
 
     def mode(self, judge: Judge) -> str:
         """How a judge is asked for JSON; a server is asked once which way it can, which the cache keeps.
@@ -102,14 +105,13 @@ class Connected:
         """
         if not judge.served:
             return "text"
-        if self.asking.reply_format is not None:
-            return self.asking.reply_format
+        chosen = self.asking.reply_format
         known = self.fact(judge)
         if known is None and self.dry_run:
-            return MODES[0]
+            return chosen or MODES[0]
         if known is None:
             known = self._found_out(judge)
-        return str(known["mode"])
+        return chosen or str(known["mode"])
 
     def _found_out(self, judge: Judge) -> Mapping[str, Any]:
         folder = self.cache.folder
@@ -129,8 +131,10 @@ class Connected:
 
     async def _probe(self, judge: Judge) -> None:
         backend = self.backend(judge)
+        # a format that the user chose is not looked for, but the server is met once, for what it says of itself
         mode = await backend.probe()
-        self.cache.note(self._fact_name(judge), {"mode": mode, **backend.fingerprint()})
+        name = self._fact_name(judge, self.asking.reply_format)
+        self.cache.note(name, {"mode": mode, **backend.fingerprint()})
 
     def backend(self, judge: Judge) -> Backend:
         """The connection to a judge.
@@ -159,9 +163,9 @@ class Connected:
         if self._cache is not None:
             self._cache.close()
 
-    def _fact_name(self, judge: Judge) -> str:
+    def _fact_name(self, judge: Judge, chosen: str | None = None) -> str:
         hosts = ",".join(sorted(filter(None, (host(url) for url in judge.urls)))) or "in process"
-        return f"reply format of {judge.name} at {hosts}"
+        return f"reply format of {judge.name} at {hosts}" + ("" if chosen is None else f", {chosen} as chosen")
 
 
 async def _end(backends: MutableMapping[str, Backend]) -> None:

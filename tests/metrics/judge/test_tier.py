@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -265,4 +266,7 @@ def test_an_error_of_the_caller_ends_the_run_and_comes_through(server: Server) -
     threads = threading.active_count()
     with tier(server) as judge, pytest.raises(KeyError, match="no such record"):
         judge.stream(samples(), lambda tag, row: None)
+    until = time.monotonic() + 5  # threads that were told to end do so in their own time
+    while threading.active_count() > threads + 1 and time.monotonic() < until:
+        time.sleep(0.01)
     assert threading.active_count() <= threads + 1

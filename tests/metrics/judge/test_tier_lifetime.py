@@ -24,6 +24,7 @@ from medgen_metrics.judge.samples import SampleJudge
 from medgen_metrics.judge.specs import holistic
 from medgen_metrics.judge.tier import JudgeTier
 from medgen_metrics.serving.budget import BudgetExhausted
+from medgen_metrics.serving.faults import RunStopped
 
 from ...builders import png
 from ...servers.openai_server import OpenAIServer as Server
@@ -136,6 +137,20 @@ def test_a_signature_says_which_reply_format_was_chosen(server: Server) -> None:
     with tier(server, reply_format="text") as one, tier(server, reply_format="json_object") as other:
         assert one.definition != other.definition
         assert one.signature != other.signature
+        assert "stub-judge@stub(text)" in one.signature
+
+
+def test_a_server_is_met_once_whatever_reply_format_was_chosen(server: Server, tmp_path: Path) -> None:
+    for _ in range(2):
+        with tier(server, cache=tmp_path, reply_format="json_object") as judge:
+            judge.score([edit(130)])
+    assert [entry.mode for entry in server.chats() if not entry.images] == ["json_object"]
+    with (
+        openai_server(modes=["text"]) as plain,
+        tier(plain, reply_format="json_schema") as judge,
+        pytest.raises(RunStopped, match="tiny request"),
+    ):
+        judge.score([edit(131)])
 
 
 @pytest.mark.parametrize(
