@@ -87,7 +87,9 @@ def score(
     ] = None,
     edition: EditionOption = Edition.paper,
     data_dir: DataOption = None,
-    tiers: Annotated[str, typer.Option(help="Which tiers, separated by commas: pixel, text, judge.")] = "pixel,text",
+    tiers: Annotated[
+        str, typer.Option(help="Which tiers, separated by commas: pixel, text, embedding, judge.")
+    ] = "pixel,text",
     out: OutOption = Path("out"),
     limit: LimitOption = None,
     seed: SeedOption = 0,
@@ -112,6 +114,13 @@ def score(
     text_layers: Annotated[int | None, typer.Option(help="Layer of --text-model that is compared.")] = None,
     text_baseline: Annotated[
         Path | None, typer.Option(help="bert-score's baseline file of the encoder: standard adds rescaled values.")
+    ] = None,
+    embedding_model: Annotated[
+        str | None,
+        typer.Option(help="Vision encoder (Hub id or folder, open-clip:ID); default MedImageInsight, the paper's."),
+    ] = None,
+    embedding_weights: Annotated[
+        Path | None, typer.Option(help="MedImageInsight's checkpoint, or the folder that holds it.")
     ] = None,
     image_root: Annotated[
         list[Path] | None, typer.Option(help="A folder that prediction images may lie in; repeatable.")
@@ -143,6 +152,8 @@ def score(
         text_model=text_model,
         text_layers=text_layers,
         text_baseline=text_baseline,
+        embedding_model=embedding_model,
+        embedding_weights=embedding_weights,
         image_roots=tuple(image_root or ()),
         offline=offline,
         judge=judge,

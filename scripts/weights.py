@@ -7,7 +7,7 @@ from medgen_metrics import weights
 from .errors import Failure
 from .errors import UsageError
 
-PAPER = ("lpips-alex", "pubmedbert")  # what the paper's definitions need
+PAPER = ("lpips-alex", "pubmedbert", "medimageinsight")  # what the paper's definitions need
 
 
 def list_weights() -> None:

@@ -23,6 +23,7 @@ HEADS = {
     "psnr": "PSNR",
     "lpips": "LPIPS",
     "mii": "MII",
+    "cosine": "Cosine",
     "bleu": "BLEU",
     "bertscore": "PBScore",
     "bertscore_rescaled": "PBScore (rescaled)",
@@ -56,7 +57,12 @@ HEADS |= {
 VARIANT_HEADS = {"bertscore": "BERTScore", "bertscore_rescaled": "BERTScore (rescaled)"}
 UNITS = {"psnr": "dB", "psnr_gain": "dB", "changed_mae": "grey levels", "kept_mae": "grey levels"}
 # Tier -> module whose `specs(**options)` gives the tier's metric specs.
-MODULES = {"pixel": "medgen_metrics.pixel", "text": "medgen_metrics.text", "judge": "medgen_metrics.judge.specs"}
+MODULES = {
+    "pixel": "medgen_metrics.pixel",
+    "text": "medgen_metrics.text",
+    "embedding": "medgen_metrics.embedding",
+    "judge": "medgen_metrics.judge.specs",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +160,7 @@ def column_signature(signature: str, metric: str) -> str:
     A part belongs to the metric it is called after; `weights` and `lib` belong to the metrics that have weights.
     """
     own = split_name(metric)[0].partition("_")[0]
-    have_weights = {weights.metric for weights in REGISTRY.values()}
+    have_weights = {*(weights.metric for weights in REGISTRY.values()), "cosine"}
     name, *parts = signature.split("|")
     keys = [part.partition(":")[0] for part in parts]
     kept = [

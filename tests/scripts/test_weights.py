@@ -36,9 +36,8 @@ def one_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_list_says_what_is_here(one_here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("list") == 0
-    lines = {
-        line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.startswith(("lpips", "pub"))
-    }
+    names = ("lpips", "pub", "medimage")
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.startswith(names)}
     assert set(lines) == set(weights.REGISTRY)
     assert [name for name, line in lines.items() if " yes " in line] == ["lpips-squeeze"]
 
@@ -68,13 +67,14 @@ def test_without_a_network_fetch_says_what_to_put_where(
     monkeypatch.setattr(weights, "reachable", lambda url: False)
     monkeypatch.setitem(weights.REGISTRY, "pubmedbert", replace(weights.REGISTRY["pubmedbert"], find=lambda: None))
     assert call("fetch") == 1
-    alex, bert = capsys.readouterr().err.strip().splitlines()
+    alex, bert, insight = capsys.readouterr().err.strip().splitlines()
     checkpoint = tmp_path / "torch" / "hub" / "checkpoints" / "alexnet-owt-7be5be79.pth"
     assert f"get https://download.pytorch.org/models/{checkpoint.name} (244 MB) on a machine with a network" in alex
     assert alex.endswith(f"and put it here as {checkpoint}")
     assert f"`hf download {weights.PUBMEDBERT} --include '*.json'" in bert
     folder = "models--microsoft--BiomedNLP-PubMedBERT-base-uncased-abstract"
     assert bert.endswith(f"to {tmp_path / 'hub' / folder} here")
+    assert f"`hf download {weights.MEDIMAGEINSIGHT} --include '{weights.MEDIMAGEINSIGHT_FILE}'`" in insight
     assert call("path", "lpips-alex") == 1
     assert f"put it here as {checkpoint}" in capsys.readouterr().err
     # What it says is what is then found.
