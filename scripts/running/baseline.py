@@ -97,7 +97,7 @@ class BaselineRun:
         config = self.records.config
         self._take_over()
         todo = self._todo()
-        if not todo and self.store.path.is_file():
+        if not todo and self.store.is_whole:
             return self.store.path
         started = monotonic()
         entry = {

@@ -1,27 +1,19 @@
 """A system of models over a config: from the records to the predictions file."""
 
-import os
-import uuid
 from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from medgen_metrics.serving.budget import Budget
 from medgen_metrics.serving.faults import RunStopped
 from medgen_metrics.serving.loop import LoopThread
 from medgen_metrics.serving.redact import Redactor
 from medgen_metrics.serving.redact import guard_logs
-from medgen_metrics.serving.redact import secrets_of
-from medgen_metrics.serving.usage import Usage
-from medgen_metrics.signature import digest
 
 from ..backends import base
 from ..backends.base import Backend
@@ -29,17 +21,18 @@ from ..errors import Failure
 from ..errors import UsageError
 from ..records import Records
 from ..subset import Subset
-from ..systems.component import IN_PROCESS
 from ..systems.component import WHERE
 from ..systems.file import SystemFile
+from . import admission
 from . import images
 from . import prompts
+from .account import Account
+from .account import header
 from .log import RequestLog
 from .manifest import Entry
 from .manifest import Manifest
 from .manifest import about_run
 from .manifest import changes
-from .manifest import now
 from .options import RunOptions
 from .pipeline import Busy
 from .pipeline import Pipeline
@@ -81,11 +74,11 @@ class Execution:
         self.name = system.name + (BLIND if options.blind else "")
         self.templates = prompts.load(system.prompts)
         self.roles = system.roles(self.config)
-        _check(system, self.config, self.roles, options)
-        self.redact = Redactor(_secrets(system))
-        self.budget = _budget(system, self.roles, options)
+        admission.check(system, self.config, self.roles, options)
+        self.redact = Redactor(admission.secrets(system))
+        self.budget = admission.budget_of(system, self.roles, options)
         self.store = Store(options.out / "predictions" / self.name, records, options.shard)
-        self.manifest = Manifest(self.store.folder, self._header())
+        self.manifest = Manifest(self.store.folder, header(system, self.name, blind=options.blind))
 
     def run(self) -> Path:
         """Ask for all that has no answer yet.
@@ -114,13 +107,20 @@ class Execution:
         self._take_over()
         positions = self._todo()
         self._tell_kept()
-        if not positions and self.store.path.is_file():
+        if not positions and self.store.is_whole:
             return self.store.path
         log = None
         if self.options.log_requests:
             log = RequestLog(self.store.folder / f"{self.config}.requests.jsonl", self.redact)
-        begun = _Begun(uuid.uuid4().hex[:8], monotonic(), now())
-        self._note_start(begun, backends)
+        account = Account(self.manifest, self.config)
+        account.begins(
+            about_run(self.selection, self.records.edition, len(self.records)),
+            self._identity,
+            self.templates,
+            {role: backend.describe() for role, backend in backends.items()},
+            shard=None if self.options.shard is None else str(self.options.shard),
+            anew=not self.store.has_any,
+        )
         thread = LoopThread("medgen-run")
         ended, tell = "interrupted", None
         try:
@@ -128,16 +128,17 @@ class Execution:
             with telling(f"{self.name} {self.config}", len(positions), lambda: self.budget.used.cost) as tell:
                 stopped = thread.run(self._drive(asking, backends, positions, tell))
             ended = "finished" if stopped is None else f"stopped: {self.redact(stopped.message, 1000)}"
-        except Failure:
+        except Exception:
             ended = "failed"
             raise
         finally:
             thread.close()
             if log is not None:
                 log.close()
-            self._note_run(begun, ended, tell)
+            answered, failed = (0, Counter[str]()) if tell is None else (tell.answered, tell.kinds)
+            account.ended(ended, answered, failed, self.budget.used)
         written = self.store.finish()
-        self._note_end(written)
+        account.wrote(written)
         self._tell_end(written, stopped is None)
         if stopped is not None:
             raise Failure(f"{self.store.path}: {self.redact(stopped.message, 1000)}")
@@ -294,69 +295,6 @@ class Execution:
 
     # ---- what is told ------------------------------------------------------------------------------------------------
 
-    def _header(self) -> Entry:
-        return {
-            "system": self.name,
-            "shape": self.system.shape,
-            "track": self.system.track,
-            "takes": list(self.system.takes) if not self.options.blind else ["text"],
-            "gives": list(self.system.gives),
-            "components": {role: one.resolved().label for role, one in self.system.components.items()},
-            # a file of one's own claims nothing
-            "verified": self.system.verified if "verified" in self.system.model_fields_set else None,
-            "blind": self.options.blind,
-            "alias_of": self.system.alias_of,
-            "file": self.system.described(),
-            "file_digest": self.system.digest,
-        }
-
-    def _note_start(self, begun: "_Begun", backends: Mapping[str, Backend]) -> None:
-        about = about_run(self.selection, self.records.edition, len(self.records))
-        identity = self._identity
-        entry = {
-            "definition": digest(identity),
-            "system": identity,
-            "prompts": {"version": self.templates.version, "digest": self.templates.digest},
-            **about,
-        }
-        run = {
-            "id": begun.id,
-            "started": begun.at,
-            "ended": "under way",
-            "shard": None if self.options.shard is None else str(self.options.shard),
-            "models": {role: backend.describe() for role, backend in backends.items()},
-        }
-        self.manifest.update(self.config, lambda before: {**before, **entry, "runs": [*self._runs(before), run]})
-
-    def _runs(self, before: Entry) -> list[Any]:
-        return [] if self.options.fresh and not self.store.has_any else list(before.get("runs", []))
-
-    def _note_run(self, begun: "_Begun", ended: str, tell: Teller | None) -> None:
-        told = {
-            "ended": ended,
-            "seconds": round(monotonic() - begun.clock, 1),
-            "answered": 0 if tell is None else tell.done - tell.kinds.total(),
-            "failed": {} if tell is None else dict(tell.kinds),
-            # failed attempts too, which the rows don't tell
-            "usage": self.budget.used.as_dict(),
-        }
-
-        def change(entry: Entry) -> Entry:
-            runs = [{**run, **told} if run["id"] == begun.id else run for run in entry.get("runs", [])]
-            return {**entry, "runs": runs}
-
-        self.manifest.update(self.config, change)
-
-    def _note_end(self, written: Written) -> None:
-        told = {
-            "rows": written.rows,
-            "failed": written.failed,
-            "digest": written.digest,
-            "usage": written.usage.as_dict(),
-            "finished": now(),
-        }
-        self.manifest.update(self.config, lambda entry: {**entry, **told})
-
     def _tell_end(self, written: Written, is_whole: bool) -> None:
         used = self.budget.used
         spent = f"; {used.requests:,} requests" if used.requests else ""
@@ -372,52 +310,3 @@ class Execution:
         if written.failed == written.rows and is_whole:
             raise Failure(message)
         say(message)
-
-
-@dataclass(frozen=True)
-class _Begun:
-    """When and as what a run began."""
-
-    id: str
-    clock: float
-    at: str
-
-
-def _check(system: SystemFile, config: str, roles: Sequence[str], options: RunOptions) -> None:
-    if config not in system.configs:
-        raise UsageError(
-            f"{system.name} ({system.shape}) serves {', '.join(system.configs)}; got config {config}. "
-            f"`medgen-bench systems list` says which systems serve it"
-        )
-    if options.blind and system.shape not in ("vlm", "unified"):
-        raise UsageError(f"--blind: expected a vlm or unified system, got {system.name} ({system.shape})")
-    if options.max_attempts is not None and options.max_attempts < 1:
-        raise UsageError(f"--max-attempts: expected 1 or more, got {options.max_attempts}")
-    components = [system.components[role].resolved() for role in roles]
-    absent = [one.key_env for one in components if one.key_env and not os.environ.get(one.key_env, "").strip()]
-    if absent and not options.dry_run:
-        names = ", ".join(f"${name}" for name in dict.fromkeys(absent))
-        raise UsageError(
-            f"{system.name}: {names} not set; expected the key there. `medgen-bench systems show {system.name}` says "
-            f"whose it is"
-        )
-
-
-def _secrets(system: SystemFile) -> list[str]:
-    found = []
-    for component in system.components.values():
-        found += [os.environ.get(component.key_env, "").strip()] if component.key_env else []
-        found += secrets_of(component.resolved().base_url or "")
-    return [secret for secret in found if secret]
-
-
-def _budget(system: SystemFile, roles: Sequence[str], options: RunOptions) -> Budget:
-    try:
-        budget = Budget(options.max_requests, options.max_cost, options.prices)
-        for role in roles:
-            component = system.components[role].resolved()
-            if component.backend not in IN_PROCESS:
-                budget.price(Usage(requests=1), component.model)
-    except (ValueError, OSError) as error:
-        raise UsageError(str(error)) from error
-    return budget

@@ -148,6 +148,11 @@ class Store:
         return self._places.get(record_id)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the file holds all rows there are: a run may have been killed before it was written."""
+        return self.path.is_file() and all(place.file == self.path for place in self._places.values())
+
+    @property
     def has_any(self) -> bool:
         """Whether there are rows or drafts of earlier runs."""
         return bool(self._places or self._drafts)

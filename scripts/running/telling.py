@@ -48,6 +48,11 @@ class Teller:
             say(f"{self._label}: {counts}{self.said}")
 
     @property
+    def answered(self) -> int:
+        """Records that have an answer."""
+        return self.done - sum(self.kinds.values())
+
+    @property
     def said(self) -> str:
         """Failures and cost so far; empty where there are none."""
         cost = self._cost()

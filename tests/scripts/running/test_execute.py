@@ -340,3 +340,22 @@ def _uniform() -> bytes:
     file = io.BytesIO()
     Image.new("L", (4, 4), 9).save(file, "PNG")
     return file.getvalue()
+
+
+@pytest.mark.parametrize("before", [0, 2])
+def test_a_run_killed_after_its_last_row_writes_the_file_the_next_time(
+    before: int, fakes: Fakes, tmp_path: Path
+) -> None:
+    file = system(tmp_path, "vlm")
+    path = run(file, "vqa", edition="sample", out=tmp_path, limit=5)
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    path.with_name(".vqa.journal.jsonl").write_bytes(b"".join(lines[before:]))
+    if before:
+        path.write_bytes(b"".join(lines[:before]))
+    else:
+        path.unlink()
+    run(file, "vqa", edition="sample", out=tmp_path, limit=5)
+    assert path.read_bytes() == whole
+    assert not path.with_name(".vqa.journal.jsonl").exists()
+    assert len(fakes.asked("writer")) == 5
