@@ -1,7 +1,7 @@
 """Which record a prediction row belongs to: a ladder of three rungs, each of them exact, ambiguity an error.
 
-1. `id`: ours. 2. `sample_id`: the public evaluator's, which is a record's `release_id`. 3. `instruction`: the
-instruction with the digests of the input images.
+1. `id`: ours, also where a row calls it `sample_id`. 2. `sample_id`: the public evaluator's, which is a record's
+`release_id`. 3. `instruction`: the instruction with the digests of the input images.
 """
 
 import re
@@ -35,6 +35,19 @@ _CONTENT_NAME = re.compile(r"[0-9a-f]{64}\Z")
 
 class Unjoined(Exception):
     """A row that belongs to no record, or to several; the message says what was looked for and what to do."""
+
+
+class OtherConfig(Unjoined):
+    """A row of another config; what to do about it depends on the rows beside it.
+
+    Attributes:
+        config: the row's.
+    """
+
+    def __init__(self, message: str, config: str) -> None:
+        super().__init__(f"{message}; give --config {config}")
+        self.problem = message
+        self.config = config
 
 
 def sample_key(sample_id: str) -> tuple[str, str, int] | str:
@@ -75,15 +88,16 @@ class Ladder:
         """
         config = category_config(row)
         if config is not None and config != self.records.config:
-            raise Unjoined(
-                f"expected a row of config {self.records.config}, got one of {config}; give --config {config}"
-            )
+            raise OtherConfig(f"expected a row of config {self.records.config}, got one of {config}", config)
         record_id = row.get("id")
         if isinstance(record_id, str) and record_id in self.records.index:
             return self.records.index[record_id], "id"
         names = [
             name for name in (row.get("sample_id"), record_id, *metadata_ids(row)) if isinstance(name, str) and name
         ]
+        for name in names:
+            if name in self.records.index:
+                return self.records.index[name], "id"
         for name in names:
             positions = self._by_sample_key.get(sample_key(name), [])
             if len(positions) > 1:
@@ -95,6 +109,9 @@ class Ladder:
             return self._by_instruction(row, names), "instruction"
         if not names:
             raise Unjoined("expected an id (or sample_id, or instruction and input_image), got none")
+        named = id_config(names[0])
+        if named is not None and named != self.records.config:
+            raise OtherConfig(f"id {shorten(names[0])} is of config {named}, expected {self.records.config}", named)
         raise Unjoined(self._unknown(names[0], hints))
 
     @cached_property
@@ -175,9 +192,6 @@ class Ladder:
         )
 
     def _unknown(self, name: str, hints: bool) -> str:
-        config = id_config(name)
-        if config is not None and config != self.records.config:
-            return f"id {shorten(name)} is of config {config}, expected {self.records.config}; give --config {config}"
         known = self.records.ids if _SAMPLE_ID.match(name) is None else self.records.column("release_id")
         near = get_close_matches(name[:120], known, n=3, cutoff=0.7) if hints else []
         matches = f"; {len(near)} near match{'es' if len(near) > 1 else ''}: {', '.join(near)}" if near else ""

@@ -19,6 +19,7 @@ from .image_source import EmbeddedImage
 from .image_source import ImageSource
 from .join import RUNGS
 from .join import Ladder
+from .join import OtherConfig
 from .join import Unjoined
 from .jsonl import Findings
 from .jsonl import JsonLines
@@ -105,6 +106,7 @@ def read_predictions(
     reader = _Reader(records, ImageRoots.of(path, image_roots), findings, lines.unit)
     for place, row in lines:
         reader.take(place, row)
+    reader.tell_strays(path)
     if strict:
         findings.raise_if_any()
     if reader.layout is None:
@@ -146,11 +148,14 @@ class _Reader:
         self.join: Counter[str] = Counter()
         self.superseded = 0
         self.outside = 0
+        self.taken = 0
+        self.strays: list[tuple[Place, OtherConfig]] = []
         self.images_named = 0
         self.images_absent: list[str] = []
 
     def take(self, line: Place, row: Mapping[str, Any]) -> None:
         """Join a row and keep it, or note what is wrong with it."""
+        self.taken += 1
         layout = "medgen-bench" if row.keys() & _OURS or not row.keys() & _PUBLIC else "public"
         self.layout = self.layout or layout
         if layout != self.layout and "error" not in row:
@@ -158,6 +163,9 @@ class _Reader:
             return
         try:
             position, rung = self.ladder.join(row, hints=not self.findings.full)
+        except OtherConfig as stray:
+            self.strays.append((line, stray))
+            return
         except Unjoined as unjoined:
             if self._is_outside(row):
                 self.outside += 1
@@ -182,6 +190,16 @@ class _Reader:
             )
             return
         self.rows[record_id] = (line, prediction)
+
+    def tell_strays(self, path: Path) -> None:
+        """Note rows of other configs: a few in the wrong file, or the whole file under the wrong config."""
+        is_other = len(self.strays) == self.taken and len({stray.config for _, stray in self.strays}) == 1
+        for line, stray in self.strays:
+            if is_other:
+                self.findings.add(line, str(stray))
+            else:
+                ending = "" if path.is_dir() else path.suffix or ".jsonl"
+                self.findings.add(line, f"{stray.problem}; move the row to {stray.config}{ending}")
 
     def check_images(self, path: Path) -> None:
         """Refuse a file none of whose images is there: that is a wrong root, not a system that failed."""
@@ -275,7 +293,7 @@ class _Reader:
         import medgen_bench
 
         names = [row.get(name) for name in ("paper_task", "task", "sub-category")]
-        names += [row[name].rsplit("-", 1)[0] for name in ("id",) if isinstance(row.get(name), str)]
+        names += [row[name].rsplit("-", 1)[0] for name in ("id", "sample_id") if isinstance(row.get(name), str)]
         present = set(self.records.column("task"))
         tasks = [name.strip().lower().replace("_", "-") for name in names if isinstance(name, str)]
         known = [name for name in tasks if name in medgen_bench.TASKS]

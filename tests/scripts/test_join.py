@@ -43,6 +43,8 @@ def ladder(found: Records, tmp_path: Path) -> Ladder:
     [
         ({"id": "style-transfer-000000000001"}, (0, "id")),
         ({"id": "style-transfer-000000000001", "sample_id": "tableiv:ImageEditing:style-transfer:2"}, (0, "id")),
+        ({"sample_id": "style-transfer-000000000002"}, (1, "id")),
+        ({"sample_id": "style-transfer-000000000002", "instruction": "Another.", "category": "ImageEdit"}, (1, "id")),
         ({"sample_id": "medgen:image_editing:train-00000-of-00002:000007"}, (0, "sample_id")),
         ({"id": "medgen:image_editing:train-00000-of-00002:7"}, (0, "sample_id")),
         ({"sample_id": "tableiv:ImageEditing:style-transfer:000002"}, (1, "sample_id")),

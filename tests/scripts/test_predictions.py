@@ -181,11 +181,22 @@ def test_all_bad_rows_are_named_in_one_pass(path: Path, edits: Records) -> None:
         "edit.jsonl:10: expected text, image or error, got only 'id', 'prediction'",
         "edit.jsonl:11: expected meta to be an object, got [1]",
         "edit.jsonl:12: expected the medgen-bench layout as in the rows before it, got public",
-        "edit.jsonl:13: id 'multiple-choice-000000000001' is of config vqa, expected edit; give --config vqa",
+        "edit.jsonl:13: id 'multiple-choice-000000000001' is of config vqa, expected edit; move the row to vqa.jsonl",
     ]
     assert len(lines) == len(expected)
     for line, beginning in zip(lines, expected, strict=True):
         assert line.startswith(beginning)
+
+
+def test_a_file_of_another_config_is_told_from_rows_in_the_wrong_file(path: Path, edits: Records) -> None:
+    strays = [{"id": f"organic-removal-{number:012x}", "text": "x", "image": "images/1.png"} for number in range(2)]
+    for line in said_of(path, edits, strays)[1:]:
+        assert line.endswith("is of config gen, expected edit; give --config gen")
+    for line in said_of(path, edits, [*strays, {"id": edit_id(0), "image": "images/0.png"}])[1:]:
+        assert line.endswith("is of config gen, expected edit; move the row to gen.jsonl")
+    other = {"id": "multiple-choice-000000000001", "text": "A"}
+    lines = said_of(path, edits, [*strays, other])
+    assert [line.rsplit(" ", 1)[1] for line in lines[1:]] == ["gen.jsonl", "gen.jsonl", "vqa.jsonl"]
 
 
 def test_more_than_twenty_bad_rows_are_counted(path: Path, edits: Records) -> None:
