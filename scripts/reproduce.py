@@ -17,6 +17,7 @@ from medgen_metrics.rows import Row
 from medgen_metrics.rows import mean
 
 from . import result_file
+from .errors import UsageError
 from .image_roots import ImageRoots
 from .join import Ladder
 from .join import Unjoined
@@ -106,12 +107,10 @@ def reproduce(
         The result files that `score` wrote.
 
     Raises:
-        UsageError: bad input, as `score`.
+        UsageError: bad input, as `score`; no file holds a published figure.
     """
     # Of predictions on the Hub, the commit that is scored is the one that is compared.
     paths = given(jobs(paths, config, system, offline=options.offline))
-    written = score(paths, options, config=config, system=system)
-    results = {result.system: result for result in map(result_file.load, written)}
     tasks = read_tasks(
         jobs(paths, config, system, offline=options.offline),
         options.edition,
@@ -120,14 +119,33 @@ def reproduce(
         options.seed,
         options.image_roots,
     )
-    found = {task.job.path: compare(task, results[task.job.system], options.image_roots) for task in tasks}
-    _print(found)
+    # Looked at first: scoring takes long, and without figures there is nothing to reproduce.
+    published = [_published(task, options.image_roots) for task in tasks]
+    if all(value is None for file in published for figures in file.values() for value in figures.values()):
+        keys = ", ".join(f"{name} ({metric})" for metric, name in FIELDS.items())
+        raise UsageError(
+            f"{', '.join(task.job.place for task in tasks)}: expected rows that the public evaluator has evaluated, "
+            f"with figures under any of the keys {keys}, got none; `medgen-bench score` scores rows without figures"
+        )
+    written = score(paths, options, config=config, system=system)
+    results = {result.system: result for result in map(result_file.load, written)}
+    _print(
+        {
+            task.job.path: compare(task, results[task.job.system], figures)
+            for task, figures in zip(tasks, published, strict=True)
+        }
+    )
     return written
 
 
-def compare(task: Task, result: ResultFile, image_roots: Sequence[Path] = ()) -> list[Cell]:
-    """The cells of one file, for the metrics of which it holds a figure."""
-    published = _published(task, image_roots)
+def compare(task: Task, result: ResultFile, published: Mapping[str, Mapping[str, float | None]]) -> list[Cell]:
+    """The cells of one file, for the metrics of which it holds a figure.
+
+    Args:
+        task: the file's.
+        result: what it was scored.
+        published: record id -> metric -> the file's figure.
+    """
     rows = result.configs[task.job.config].rows  # type: ignore[index]  # pydantic's keys are literals
     cells: dict[str, Cell] = {}
     for tier in rows.tiers:

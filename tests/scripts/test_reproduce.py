@@ -9,6 +9,8 @@ from PIL import Image
 from skimage.metrics import structural_similarity
 
 from medgen_metrics.rows import Row
+from medgen_scripts.errors import UsageError
+from medgen_scripts.reproduce import FIELDS
 from medgen_scripts.reproduce import Cell
 from medgen_scripts.reproduce import cause
 from medgen_scripts.reproduce import reproduce
@@ -17,6 +19,7 @@ from .scored import options
 from .scored import png
 from .scored import rows
 from .scored import write_data
+from .scored import write_predictions
 
 COUNT = 6
 
@@ -62,12 +65,23 @@ def test_published_figures_stand_beside_ours(tmp_path: Path, capsys: pytest.Capt
     assert line[5].strip() == "open 1; published only: error_text 1; ours only: 1"
 
 
-def test_a_file_without_figures_is_said_to_have_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_without_figures_are_refused_before_anything_is_scored(tmp_path: Path) -> None:
     data, path = write_data(tmp_path / "data", COUNT), evaluated(tmp_path / "results")
     bare = [{k: v for k, v in json.loads(line).items() if k != "SSIM"} for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps(line) + "\n" for line in bare))
-    reproduce([path], options(data, tmp_path / "out"))
-    assert "its rows hold none of the public evaluator's figures" in capsys.readouterr().out
+    with pytest.raises(UsageError, match=r"got none; .*score") as told:
+        reproduce([path], options(data, tmp_path / "out"))
+    assert all(key in str(told.value) for key in FIELDS.values())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_without_figures_beside_one_with_some_is_said_to_have_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, path = write_data(tmp_path / "data", COUNT), evaluated(tmp_path / "results")
+    bare = write_predictions(tmp_path / "bare", COUNT) / "vqa.jsonl"
+    reproduce([path, bare], options(data, tmp_path / "out"))
+    assert f"{bare}: its rows hold none of the public evaluator's figures" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
