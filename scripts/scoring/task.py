@@ -1,11 +1,13 @@
 """What one job is scored from: the records, the selection of them, the predictions, and digests of what they hold."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
 
+from ..errors import UsageError
 from ..predictions import Prediction
 from ..predictions import Predictions
 from ..predictions import read_predictions
@@ -17,6 +19,7 @@ from ..subset import choose
 from . import journal
 from . import launch
 from . import tiers
+from .jobs import CONFIGS
 from .jobs import Job
 
 
@@ -94,14 +97,31 @@ def read_tasks(
     """Load the records of each config once, and read every prediction file.
 
     Raises:
-        UsageError: bad input.
+        UsageError: bad input, of all files in one message.
     """
     records = {config: load_records(config, edition, data_dir) for config in dict.fromkeys(job.config for job in todo)}
     tasks = []
+    faults: dict[Path, str] = {}
     for job in todo:
         found = records[job.config]
-        predictions = read_predictions(job.path, found, image_roots=image_roots)
+        try:
+            predictions = read_predictions(job.path, found, image_roots=image_roots)
+        except UsageError as error:
+            faults[job.path] = str(error)
+            continue
         strata = (found.column("task"), found.column("modality"))
         selection = choose(job.config, found.ids, *strata, limit=limit, seed=seed, name=subset)
         tasks.append(Task(job, found, selection, predictions))
+    if faults:
+        more = [_look_closer(job, edition, data_dir) for job in todo if job.path in faults]
+        raise UsageError("\n".join([*faults.values(), *more]))
     return tasks
+
+
+def _look_closer(job: Job, edition: str, data_dir: Path | None) -> str:
+    """The command that tells a file's faults by kind."""
+    command = ["medgen-bench", "validate", job.place]
+    command += ["--config", job.config] if job.path.stem not in CONFIGS else []
+    command += ["--edition", edition] if edition != "paper" else []
+    command += ["--data-dir", str(data_dir)] if data_dir is not None else []
+    return f"All that is wrong, by kind: {shlex.join(command)}"

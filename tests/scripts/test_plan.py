@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from medgen_scripts.errors import UsageError
 from medgen_scripts.plan import plan
 from medgen_scripts.score import score
 
@@ -29,3 +30,19 @@ def test_a_plan_says_what_score_will_do_and_writes_nothing(tmp_path: Path, capsy
     plan([mine], options(data, out, limit=5))
     assert rows(capsys.readouterr().out) == {"vqa": ["5", "0", "5"], "edit": ["5", "5", "0"]}
     assert sorted(out.rglob("*")) == before
+
+
+def test_every_bad_file_is_in_one_message(tmp_path: Path) -> None:
+    data, out = write_data(tmp_path / "data", 6), tmp_path / "out"
+    folders = [write_predictions(tmp_path / name, 6) for name in ("one", "two", "three")]
+    for folder in folders[:2]:
+        (folder / "edit.jsonl").write_text('{"id": "nobody", "image": "x.png"}\n' * 30)
+    for verb in (plan, score):
+        with pytest.raises(UsageError) as told:
+            verb(folders, options(data, out))
+        said = str(told.value)
+        for folder in folders[:2]:
+            assert f"{folder}/edit.jsonl: 30 bad rows in predictions" in said
+            assert f"medgen-bench validate {folder}/edit.jsonl " in said
+        assert said.count("… and 10 more") == 2
+        assert str(folders[2]) not in said
