@@ -19,6 +19,7 @@ import evaluate
 from .rows import MetricSpec
 from .rows import Row
 from .rows import summarise
+from .signature import digest
 from .storage import Stored
 from .storage import features
 from .storage import from_columns
@@ -34,6 +35,7 @@ class Tier(Protocol):
         columns: names of all floats that `Row.values` may hold (metrics' values, sufficient statistics, sizes).
         protocol: `paper` or `standard`.
         signature: how the numbers are made.
+        definition: all that determines them, JSON-able.
 
     The keywords of its constructor are the module's options; the parameters of `score` are its inputs, the ones
     without a default required.
@@ -50,6 +52,9 @@ class Tier(Protocol):
 
     @property
     def signature(self) -> str: ...
+
+    @property
+    def definition(self) -> Mapping[str, Any]: ...
 
     @property
     def score(self) -> Callable[..., list[Row]]: ...
@@ -213,13 +218,14 @@ class ScoringModule(evaluate.Metric):
     def _gather(self, stored: list[Stored]) -> list[Stored]:
         from accelerate.utils import gather_object
 
-        shares = gather_object([(stored, self.tier.signature, self._added)])
-        signatures = sorted({signature for _, signature, _ in shares})
-        if len(signatures) > 1:
+        # By the definition: a signature also says which server answered, and that may change as it likes.
+        shares = gather_object([(stored, digest(self.tier.definition), self.tier.signature, self._added)])
+        if len({definition for _, definition, _, _ in shares}) > 1:
+            signatures = sorted({signature for _, _, signature, _ in shares})
             raise ValueError(f"the processes scored in different ways: {' / '.join(signatures)}")
-        if not any(added for _, _, added in shares):
+        if not any(added for _, _, _, added in shares):
             raise ValueError(_NOTHING.format(name=self.name))
-        return [Stored(*sample) for share, _, _ in shares for sample in share]
+        return [Stored(*sample) for share, _, _, _ in shares for sample in share]
 
     def _result(self, stored: Sequence[Stored], return_per_sample: bool) -> dict[str, Any]:
         kept = once(stored)

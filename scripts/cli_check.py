@@ -34,7 +34,10 @@ def judge_check(
         Protocol, typer.Option(help="paper: the published definitions; standard: the field's.")
     ] = Protocol.paper,
     save: Annotated[
-        Path | None, typer.Option(help="Keep the verdicts in this JSON file, for `score --sentinel` to tell drift by.")
+        Path | None,
+        typer.Option(
+            help="Keep the verdicts in this JSON file. Later runs tell drift by OUT/judge-check.json unasked."
+        ),
     ] = None,
     device: Annotated[str | None, typer.Option(help="torch device of a judge in this process.")] = None,
     offline: OfflineOption = False,
@@ -60,4 +63,7 @@ def judge_check(
         device=device,
         offline=offline,
     )
-    verb(judge, options)
+    check = verb(judge, options)
+    if any(view.verdict.word == "not fit" for view in check.views.values()):
+        # so that `judge-check && score` pays no judge that is not
+        raise typer.Exit(1)

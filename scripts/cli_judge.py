@@ -99,7 +99,12 @@ _PARAMETERS: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "sentinel": (
-        Annotated[Path | None, _option("A file of `judge-check --save`: says when the judge has changed since.")],
+        Annotated[
+            Path | None,
+            _option(
+                "A file of `judge-check --save`: says when the judge has changed since. Default OUT/judge-check.json."
+            ),
+        ],
         None,
     ),
 }

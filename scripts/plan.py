@@ -85,7 +85,8 @@ def plan(
         print(
             f"judge: about {asked.requests:,} requests with {asked.images:,} images, {asked.bytes / 1e6:,.1f} MB, "
             f"{asked.prompt_tokens:,} prompt tokens and at most {asked.completion_tokens:,} completion tokens{cost} "
-            f"(estimated from up to {JUDGED} records a config; replies that the cache holds are not asked for)"
+            f"(estimated from up to {JUDGED} records a config; replies that the cache holds are not asked for, "
+            f"and a server that is new is asked once or twice how it wants to be asked)"
         )
     outlook = "would be left unscored" if options.offline else "would be downloaded first, or left unscored"
     for name, tier in built.items():

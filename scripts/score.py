@@ -32,6 +32,7 @@ from .scoring.jobs import given
 from .scoring.jobs import jobs
 from .scoring.judge_options import JudgeOptions
 from .scoring.judge_options import left
+from .scoring.judging import SENTINEL
 from .scoring.judging import JudgeWork
 from .scoring.judging import judge_failures
 from .scoring.judging import look_for_drift
@@ -145,7 +146,7 @@ def _release(locks: Sequence["BaseFileLock"]) -> None:
 
 def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, here: launch.Ranks) -> list[Path]:
     built = build_tiers(tasks, names, options, here.device, here.size)
-    _prepare(built, options.judge.sentinel if here.is_main else None)
+    _prepare(built, _sentinel(options) if here.is_main else None)
     for name, tier in built.items():
         for metric, why in tier.scorer.unavailable.items():
             if here.is_main:
@@ -167,8 +168,14 @@ def _prepare(built: Mapping[str, tiers.Tier], sentinel: Path | None) -> None:
             with judge_failures():
                 _ = tier.scorer.definition
                 tier.drift = look_for_drift(sentinel, tier.scorer)
-            for said in tier.drift:
+            for said in tier.drift or ([f"{sentinel}: no drift found"] if sentinel is not None else []):
                 _say(f"judge: {said}")
+
+
+def _sentinel(options: ScoreOptions) -> Path | None:
+    """The file that tells drift: the one named, else the one that `judge-check --save` leaves with the scores."""
+    found = options.judge.sentinel or options.out / SENTINEL
+    return found if options.judge.sentinel is not None or found.is_file() else None
 
 
 def _tell_usage(built: Mapping[str, tiers.Tier]) -> None:

@@ -225,8 +225,23 @@ class JudgeTier:
         return self._asker.fingerprints
 
     def fingerprint_changes(self) -> list[str]:
-        """What to say where a judge's verdicts came from another server than the signature names, or from several."""
+        """What to say where a judge isn't what it is called: another model, another server, one judge twice."""
         found = []
+        served: dict[str, list[str]] = {}
+        for judge in self.judges:
+            model = (self._asker.connected.fact(judge) or {}).get("model")
+            if not isinstance(model, str):
+                continue
+            served.setdefault(model, []).append(judge.name)
+            # a server may name the snapshot that stands behind an alias
+            short, told = (name.rpartition("/")[2].lower() for name in (judge.name, model))
+            if not (short.startswith(told) or told.startswith(short)):
+                found.append(f"judge {judge.name}: its server says that it is {model}, and the scores are that model's")
+        found += [
+            f"judges {', '.join(names)} are one model to their servers, {model}: their agreement says nothing"
+            for model, names in served.items()
+            if len(names) > 1
+        ]
         for judge in self.judges:
             given = self.fingerprints.get(judge.name, frozenset())
             named = (self._asker.connected.fact(judge) or {}).get("fingerprint")

@@ -1,8 +1,10 @@
 """What a reader of judged figures should be told: pure functions from rows to texts."""
 
+from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Sequence
 
+from ..failures import is_system_failure
 from ..rows import Row
 from .specs import dimension
 from .specs import holistic
@@ -20,9 +22,18 @@ def coverage(rows: Sequence[Row], metric: str) -> str | None:
     scored = sum(metric in row.values and metric not in row.reasons for row in applicable)
     if not applicable or scored >= COVERAGE_MARK * len(applicable):
         return None
+    reasons = Counter(row.reasons[metric] for row in applicable if metric in row.reasons)
+    why = "; ".join(
+        f"{whose} {', '.join(f'{reason} {count}' for reason, count in of.items())}"
+        for whose, of in (
+            ("the system's failures:", {name: n for name, n in reasons.items() if is_system_failure(name)}),
+            ("the evaluation's:", {name: n for name, n in reasons.items() if not is_system_failure(name)}),
+        )
+        if of
+    )
+    share = f"{metric}: {scored} of {len(applicable)} records are scored ({scored / len(applicable):.1%}; {why})"
     return (
-        f"{metric}: {scored} of {len(applicable)} records are scored ({scored / len(applicable):.1%}), fewer than "
-        f"{COVERAGE_MARK:.0%}; the mean is over those alone"
+        f"{share}; the mean is over those alone, so that a system gains by failing where it is bad" if scored else share
     )
 
 

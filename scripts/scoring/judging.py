@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 Reasons = Callable[[Prediction | None], str]
 
 
+SENTINEL = "judge-check.json"
+"""The file in the output folder that `judge-check --save` may leave, and that `score` looks at by itself."""
+
+
 @contextmanager
 def judge_failures() -> Iterator[None]:
     """Turns what ends a judge's run into this command's failure.

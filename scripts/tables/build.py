@@ -151,6 +151,9 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
 def _conflict(metric: str, first: Entry, tier: str, other: Entry, other_tier: str) -> str:
     """Why two systems' values can't stand in one column; empty where they can."""
     one, two = first.result.tiers[tier], other.result.tiers[other_tier]
+    if tier == other_tier == judged.TIER and one.definition == two.definition:
+        # A server's fingerprint, which the signature shows, may change from day to day; the foot gives all.
+        return ""
     same = columns.column_signature(one.signature, metric) == columns.column_signature(two.signature, metric)
     if same and (one.signature != two.signature or one.definition == two.definition):
         return ""

@@ -18,10 +18,17 @@ _SHOWN = {
 
 
 def heading(tier: Tier, name: str) -> str:
-    """What a judge's column adds to its head: nothing for the paper's layout."""
-    if name != TIER or _layout(tier) == "paper":
+    """What a judge's column adds to its head: nothing for the paper's layout of a real judge."""
+    if name != TIER:
         return ""
-    return f" [{_layout(tier)}]"
+    marks = [_layout(tier)] if _layout(tier) != "paper" else []
+    marks += ["stub"] if _is_stub(tier) else []
+    return f" [{', '.join(marks)}]" if marks else ""
+
+
+def _is_stub(tier: Tier) -> bool:
+    """Whether a server that only plays a judge gave the scores; it says so in its fingerprint."""
+    return "@stub" in tier.signature
 
 
 def _layout(tier: Tier) -> str:
@@ -46,14 +53,16 @@ def notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str
             f"reference; the judge sees {_SHOWN[layout]}. Its prompt is this project's own, since the published one "
             "isn't public: not comparable with published Holistic scores."
         )
+    if any(_is_stub(tier) for tier in judged.values()):
+        yield "[stub]: a stub of a server made up these scores; they mean nothing."
     for system, tier in judged.items():
         for name, figures in tier.metrics.items():
             agreed = (figures.model_extra or {}).get("agreement")
             if agreed:
                 kappas = "; ".join(f"{pair} {_two(kappa)}" for pair, kappa in agreed["weighted_kappa"].items())
                 yield (
-                    f"Agreement of the judges on {system}, {head(name)}: Krippendorff's alpha {_two(agreed['alpha'])} "
-                    f"(interval); quadratic weighted kappa {kappas}."
+                    f"Agreement of the judges on {system}, {head(name)}, over {agreed['common']} records: "
+                    f"Krippendorff's alpha {_two(agreed['alpha'])} (interval level); quadratic weighted kappa {kappas}."
                 )
     warned: dict[str, list[str]] = {}
     for system, tier in judged.items():

@@ -24,6 +24,7 @@ class Tier:
         self.scale = scale
         self.specs = (MetricSpec("gap", 0.0, 10.0, higher_is_better=False, extras=self._extras),)
         self.signature = f"toy|scale:{scale}"
+        self.definition = {"scale": scale}
 
     @staticmethod
     def _extras(rows: Sequence[Row]) -> dict[str, Any]:

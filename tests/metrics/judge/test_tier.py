@@ -192,6 +192,19 @@ def test_a_jury_has_a_mean_and_its_agreement(server: Server) -> None:
     assert [spec.name for spec in specs(**judge.options)] == [spec.name for spec in judge.specs]
 
 
+def test_a_server_that_has_another_model_is_told_and_so_is_a_jury_of_one() -> None:
+    with openai_server() as alone:
+        with JudgeTier(model="Qwen/Qwen3-VL-8B-Instruct", url=alone.url) as judge:
+            judge.score([edit()])
+            assert [told for told in judge.fingerprint_changes() if "its server says that it is stub-judge" in told]
+        with JudgeTier(model="stub-judge", url=alone.url) as judge:
+            judge.score([edit()])
+            assert judge.fingerprint_changes() == []
+        with JudgeTier(jury=[f"stub-a@{alone.url}", f"stub-b@{alone.url}"]) as judge:
+            judge.score([edit()])
+            assert any("judges stub-a, stub-b are one model" in told for told in judge.fingerprint_changes())
+
+
 def test_a_spent_budget_ends_the_run_and_keeps_what_was_answered(server: Server, tmp_path: Path) -> None:
     samples = [edit(number) for number in range(80, 90)]
     with tier(server, cache=tmp_path) as judge:

@@ -92,15 +92,16 @@ def test_the_table_says_whose_scores_they_are(
     capsys.readouterr()
     assert run("table", tmp_path / "results" / "mine.json") == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "w. GT* ↑ w.o. GT* ↑" in printed
     assert "anatomical" not in printed
     assert "not comparable with published Holistic scores" in printed
-    assert "w. GT*: 5 of 6 records are scored (83.3%)" in printed
+    assert "w. GT*: 5 of 6 records are scored (83.3%; the system's failures: missing 1)" in printed
+    assert "w. GT* [stub]" in printed
+    assert "[stub]: a stub of a server made up these scores; they mean nothing." in printed
     assert "judge:stub-judge@stub(json_schema)" in printed.replace("| ", "|")
     assert run("table", tmp_path / "results" / "mine.json", "--diagnostics") == 0
     assert "anatomical accuracy w." in " ".join(capsys.readouterr().out.split())
     assert run("table", tmp_path / "results" / "mine.standard.json") == 0
-    assert "w. GT* [standard]" in " ".join(capsys.readouterr().out.split())
+    assert "w. GT* [standard, stub]" in " ".join(capsys.readouterr().out.split())
 
 
 def test_what_a_judge_failed_on_is_asked_again_and_nothing_else(work: Path, tmp_path: Path) -> None:
