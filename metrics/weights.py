@@ -6,6 +6,7 @@ reached, so that a machine without a network learns it in seconds.
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,21 +75,30 @@ def reachable(url: str) -> bool:
 # --- torchvision backbones of LPIPS ---------------------------------------------------------------------------------
 
 
-def _backbone_url(net: str) -> str:
-    from torchvision import models
+# As torchvision has them (a test compares): importing it takes seconds, and only these names are needed here.
+_BACKBONES = {
+    "alex": "alexnet-owt-7be5be79.pth",
+    "squeeze": "squeezenet1_1-b8a52dc0.pth",
+    "vgg": "vgg16-397923af.pth",
+}
 
-    weights = {
-        "alex": models.AlexNet_Weights,
-        "squeeze": models.SqueezeNet1_1_Weights,
-        "vgg": models.VGG16_Weights,
-    }[net]
-    return str(weights.IMAGENET1K_V1.url)
+
+def _backbone_url(net: str) -> str:
+    return f"https://download.pytorch.org/models/{_BACKBONES[net]}"
 
 
 def _backbone_path(net: str) -> Path:
-    from torch import hub
+    return _hub_dir() / "checkpoints" / _backbone_url(net).rsplit("/", 1)[-1]
 
-    return Path(hub.get_dir()) / "checkpoints" / _backbone_url(net).rsplit("/", 1)[-1]
+
+def _hub_dir() -> Path:
+    """torch's `hub.get_dir()`; where torch isn't imported, and nobody can have set another, without it."""
+    if "torch" in sys.modules:
+        from torch import hub
+
+        return Path(hub.get_dir())
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return Path(os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))).expanduser() / "hub"
 
 
 def _find_backbone(net: str) -> Path | None:

@@ -1,5 +1,6 @@
 """`medgen-bench weights list|fetch|path`: what metrics need, where it comes from, and whether it is here."""
 
+import textwrap
 from collections.abc import Sequence
 
 from medgen_metrics import weights
@@ -12,15 +13,14 @@ PAPER = ("lpips-alex", "pubmedbert", "medimageinsight")  # what the paper's defi
 
 def list_weights() -> None:
     """Print a table of all weights."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("name", "tier", "metric", "MB", "licence", "here", box=None, pad_edge=False)
-    table.add_column("origin", overflow="fold")
+    form = "{:<17}{:<11}{:<11}{:>5}  {:<14}{}"
+    print(form.format("name", "tier", "metric", "MB", "licence", "here"))
     for entry in weights.REGISTRY.values():
         here = "yes" if entry.find() is not None else "no"
-        table.add_row(entry.name, entry.tier, entry.metric, str(entry.megabytes), entry.licence, here, entry.origin)
-    Console().print(table)
+        print(form.format(entry.name, entry.tier, entry.metric, entry.megabytes, entry.licence, here))
+        # On lines of its own, so that a narrow terminal leaves names and paths whole.
+        for line in textwrap.wrap(f"from {entry.origin}", 76, break_long_words=False, break_on_hyphens=False):
+            print(f"    {line}")
 
 
 def fetch_weights(names: Sequence[str]) -> None:
@@ -40,7 +40,7 @@ def fetch_weights(names: Sequence[str]) -> None:
             # The exception's own remedy is the command that has just failed.
             problems.append(f"{error.problem}; {_known(name).by_hand()}")
     if problems:
-        raise Failure("\n".join(problems))
+        raise Failure("\nmedgen-bench: ".join(problems))
 
 
 def weights_path(name: str) -> None:

@@ -1,5 +1,6 @@
 import hashlib
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -134,3 +135,27 @@ def test_a_backbone_is_kept_only_if_its_digest_is_right(
         with pytest.raises(WeightsUnavailable, match="could not be downloaded: invalid hash value"):
             weights.obtain("lpips-squeeze", offline=False)
         assert not any(path.is_file() for path in tmp_path.rglob("*"))
+
+
+def test_backbones_are_torchvisions() -> None:
+    from torchvision import models
+
+    theirs = (models.AlexNet_Weights, models.SqueezeNet1_1_Weights, models.VGG16_Weights)
+    expected = [made.IMAGENET1K_V1.url for made in theirs]
+    assert [weights.REGISTRY[f"lpips-{net}"].url() for net in ("alex", "squeeze", "vgg")] == expected
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"TORCH_HOME": "~/mine"}, {"XDG_CACHE_HOME": "/tmp/cache"}, {"TORCH_HOME": "/x", "XDG_CACHE_HOME": "/y"}],
+)
+def test_torchs_folder_is_known_without_torch(changes: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch import hub
+
+    for name in ("TORCH_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in changes.items():
+        monkeypatch.setenv(name, value)
+    expected = Path(hub.get_dir()) / "checkpoints" / "vgg16-397923af.pth"
+    monkeypatch.delitem(sys.modules, "torch")
+    assert str(expected) in weights.REGISTRY["lpips-vgg"].by_hand()

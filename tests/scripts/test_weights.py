@@ -39,7 +39,25 @@ def test_list_says_what_is_here(one_here: Path, capsys: pytest.CaptureFixture[st
     names = ("lpips", "pub", "medimage")
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.startswith(names)}
     assert set(lines) == set(weights.REGISTRY)
-    assert [name for name, line in lines.items() if " yes " in line] == ["lpips-squeeze"]
+    assert [name for name, line in lines.items() if line.endswith(" yes")] == ["lpips-squeeze"]
+
+
+def test_list_is_quick_and_fits_a_terminal(tmp_path: Path) -> None:
+    code = (
+        "import sys; from medgen_scripts.weights import list_weights; list_weights(); "
+        "sys.exit(f'imported {found}' if (found := {'torch', 'torchvision', 'transformers'} & set(sys.modules)) else 0)"
+    )
+    checkpoint = tmp_path / "hub" / "checkpoints" / "alexnet-owt-7be5be79.pth"
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.write_bytes(b"weights")
+    environment = {**os.environ, "TORCH_HOME": str(tmp_path), "HF_HOME": str(tmp_path)}
+    told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+    lines = told.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[0] for line in lines if line.endswith(" yes")] == ["lpips-alex"]
+    said = " ".join(told.stdout.split())
+    assert all(entry.origin in said for entry in weights.REGISTRY.values())
 
 
 def test_path_prints_the_place_or_the_remedy(one_here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,6 +86,7 @@ def test_without_a_network_fetch_says_what_to_put_where(
     monkeypatch.setitem(weights.REGISTRY, "pubmedbert", replace(weights.REGISTRY["pubmedbert"], find=lambda: None))
     assert call("fetch") == 1
     alex, bert, insight = capsys.readouterr().err.strip().splitlines()
+    assert all(line.startswith("medgen-bench: weights ") for line in (alex, bert, insight))
     checkpoint = tmp_path / "torch" / "hub" / "checkpoints" / "alexnet-owt-7be5be79.pth"
     assert f"get https://download.pytorch.org/models/{checkpoint.name} (244 MB) on a machine with a network" in alex
     assert alex.endswith(f"and put it here as {checkpoint}")
