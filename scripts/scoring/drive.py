@@ -68,8 +68,8 @@ def is_open(row: Row) -> bool:
 
 def _done(task: Task, out: Path, here: launch.Ranks) -> set[str]:
     folder = out / "scores" / task.job.system
-    lines = journal.read(folder, task.job.config, notice=_say if here.is_main else _ignore)
-    return {key for key, line in lines.items() if not is_open(line.row)}
+    lines = journal.stream(folder, task.job.config, notice=_say if here.is_main else _ignore)
+    return {line.key for line in lines if not is_open(line.row)}
 
 
 def _writer(task: Task, out: Path, here: launch.Ranks) -> journal.Writer:

@@ -63,7 +63,8 @@ class Line:
             ValueError: no JSON, or not a journal line.
         """
         try:
-            data = json.loads(text)
+            # Of bytes the parser would guess the encoding first.
+            data = json.loads(text if isinstance(text, str) else text.decode("utf-8", "surrogatepass"))
             row = Row(_values(data["values"]), _reasons(data["reasons"]), tuple(map(str, data["flags"])))
             return cls(
                 id=str(data["id"]),
@@ -109,15 +110,20 @@ def read(folder: Path, config: str, *, notice: Callable[[str], None]) -> dict[st
         Failure: a line that is not the last of its file is broken, which no kill can do, or a file can't be read.
     """
     lines: dict[str, Line] = {}
+    for line in stream(folder, config, notice=notice):
+        # A judge that failed may have been asked again: the verdict counts, in whichever file it stands.
+        if line.key not in lines or len(line.row.reasons) < len(lines[line.key].row.reasons):
+            lines[line.key] = line
+    return lines
+
+
+def stream(folder: Path, config: str, *, notice: Callable[[str], None]) -> Iterator[Line]:
+    """Every line of one system and config, file by file, as it is read; arguments and errors as of `read`."""
     for path in sorted(folder.glob(f"{config}.*.jsonl")):
         try:
-            for line in _lines(path, notice):
-                # A judge that failed may have been asked again: the verdict counts, in whichever file it stands.
-                if line.key not in lines or len(line.row.reasons) < len(lines[line.key].row.reasons):
-                    lines[line.key] = line
-        except OSError as error:  # noqa: PERF203 - once a file
+            yield from _lines(path, notice)
+        except OSError as error:
             raise Failure(f"{path}: expected a file of scores, got: {error.strerror}; move it away") from error
-    return lines
 
 
 def _lines(path: Path, notice: Callable[[str], None]) -> Iterator[Line]:
