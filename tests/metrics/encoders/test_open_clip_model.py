@@ -1,0 +1,51 @@
+"""open_clip's encoders, where the extra is installed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+from torch.nn.functional import normalize
+
+from medgen_metrics.encoders.finding import find
+
+open_clip = pytest.importorskip("open_clip", reason="needs the extra open-clip")
+
+VISION = {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16}
+TEXT = {"context_length": 8, "vocab_size": 64, "width": 16, "heads": 2, "layers": 1}
+GREY = {"mean": [0.5] * 3, "std": [0.5] * 3}
+
+
+def save(folder: Path) -> Any:
+    """A CLIP of random weights, in a folder as open_clip's Hub repositories are."""
+    config = {"embed_dim": 16, "vision_cfg": VISION, "text_cfg": TEXT}
+    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": config, "preprocess_cfg": GREY}))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = open_clip.model.CLIP(16, open_clip.CLIPVisionCfg(**VISION), open_clip.CLIPTextCfg(**TEXT)).eval()
+    state = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    save_file(state, folder / "open_clip_model.safetensors")
+    return model
+
+
+def test_gives_the_image_towers_projected_vector(tmp_path: Path) -> None:
+    model = save(tmp_path)
+    image = Image.fromarray(np.random.RandomState(0).randint(0, 256, (32, 32, 3), np.uint8))
+    encoder = find(f"open-clip:{tmp_path}").load(torch.device("cpu"))
+    pixels = torch.from_numpy(np.asarray(image, np.float32)).movedim(-1, 0)[None] / 127.5 - 1
+    with torch.inference_mode():
+        wanted = normalize(model.encode_image(pixels)).numpy()
+    np.testing.assert_allclose(encoder.encode([encoder.preprocess(image)]), wanted, atol=1e-6)
+
+
+def test_says_what_a_folder_lacks(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"expected an open_clip folder with open_clip_config\.json"):
+        find(f"open-clip:{tmp_path}")
+    save(tmp_path)
+    (tmp_path / "open_clip_config.json").write_text("{}")
+    with pytest.raises(ValueError, match="can't be loaded"):
+        find(f"open-clip:{tmp_path}").load(torch.device("cpu"))
