@@ -340,5 +340,5 @@ class PixelTier:
         # One line a reason; a thousand lines would hide the others.
         level = logging.INFO if failure.reason in self._told else logging.WARNING
         self._told.add(failure.reason)
-        more = "" if level == logging.INFO else " (further ones are logged at level INFO)"
+        more = "" if level == logging.INFO else " (further ones of this reason are only counted)"
         logger.log(level, "%s: %s%s", name, failure, more)

@@ -203,6 +203,7 @@ def test_bad_images_are_reasons_in_their_own_rows(caplog: pytest.LogCaptureFixtu
     # Why, for a person: once a reason loud, then quiet; a plain None explains itself.
     loud = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert [message.split(":")[0] for message in loud] == [f"predictions[{index}]" for index in (2, 3, 4, 5, 6)]
+    assert all(message.endswith(" (further ones of this reason are only counted)") for message in loud)
     assert "reference_missing" in caplog.records[-1].getMessage()
     assert caplog.records[-1].levelno == logging.INFO
 
