@@ -274,13 +274,15 @@ def find_shards(root: Path) -> "list[Shard]":
         found = ", ".join(sorted({f"{shard.root} ({shard.config}, {shard.layout})" for shard in shards}))
         problems.append(f"more than one data set: {found}; name the folder of one")
     _raise_problems(root, problems)
-    others = f"{len(strangers)} other Parquet file(s): {'; '.join(strangers[:20])}"
-    if jsonl.strangers:
-        others += f", {len(jsonl.strangers)} other JSONL file(s): {'; '.join(jsonl.strangers[:20])}"
+    others = ", ".join(
+        f"{len(names)} other {kind} file(s): {'; '.join(names[:20])}"
+        for kind, names in (("Parquet", strangers), ("JSONL", jsonl.strangers))
+        if names
+    )
     if not shards:
         known = f"Parquet with columns {sorted(_PUBLIC_COLUMNS)}, <Format>/<task>/data.jsonl or vqa/edit/gen.jsonl"
-        raise DataError(f"{root}: expected {known}; got {others}. {_OFFER}")
-    if strangers or jsonl.strangers:
+        raise DataError(f"{root}: expected {known}; got {others or 'none of them'}. {_OFFER}")
+    if others:
         warnings.warn(f"{root}: not read: {others}", stacklevel=2)
     if jsonl.differences:
         warnings.warn(f"{root}: not as manifest.json states: {'; '.join(jsonl.differences)}", stacklevel=2)
