@@ -359,6 +359,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """
     # A warning is for the person at the terminal; the line of code that raised it isn't.
     warnings.formatwarning = lambda message, *_, **__: f"medgen-bench: {message}\n"
+    # Pillow's of a decompression bomb names no file; ours follows. By its words, since Pillow isn't imported yet.
+    warnings.filterwarnings("ignore", message=r"Image size \(\d+ pixels\) exceeds limit")
     for name in ("medgen_metrics", "medgen_scripts"):
         logging.getLogger(name).addHandler(_TELLER)
     try:

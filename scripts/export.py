@@ -112,6 +112,14 @@ def _files_of(manifest: Path) -> set[str] | None:
     return None
 
 
+def edition_of(folder: Path) -> str | None:
+    """The edition of which a folder is an export, as its manifest says; None where it is no export."""
+    if _files_of(folder / MANIFEST) is None:
+        return None
+    edition = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("edition")
+    return edition if isinstance(edition, str) else None
+
+
 def _check_apart(out: Path, source: Path) -> None:
     """The source must not be replaced by what is read from it, nor the export lie in it and be read with it."""
     ours, theirs = out.resolve(), source.expanduser().resolve()

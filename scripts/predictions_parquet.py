@@ -46,13 +46,24 @@ def is_parquet(path: Path) -> bool:
 
 def holds_predictions(path: Path) -> bool:
     """Whether a Parquet file has columns of predictions; records have `input_images` and none of these."""
+    return bool(_OUTPUTS & _columns(path))
+
+
+def holds_records(path: Path) -> bool:
+    """Whether a Parquet file has columns of a data set and none of predictions."""
+    columns = _columns(path)
+    return not _OUTPUTS & columns and ("input_images" in columns or {"task", "modality"} <= columns)
+
+
+def _columns(path: Path) -> set[str]:
+    """The names of a Parquet file's columns; none of one that can't be read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return bool(_OUTPUTS & set(pq.read_schema(path).names))
+        return set(pq.read_schema(path).names)
     except (pa.ArrowException, OSError):
-        return False
+        return set()
 
 
 def shards(folder: Path) -> list[Path]:

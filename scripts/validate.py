@@ -6,6 +6,8 @@ from pathlib import Path
 
 from .errors import UsageError
 from .predictions_parquet import holds_predictions
+from .predictions_parquet import holds_records
+from .predictions_parquet import is_parquet
 from .predictions_parquet import shards
 from .records import check_names
 from .records import load_records
@@ -46,7 +48,9 @@ def validate(
         UsageError: errors were found (the report is printed before), or there is nothing that could be looked at.
     """
     check_names("vqa", edition)
-    if target is not None and is_predictions(target):
+    if target is not None and target.is_file() and is_parquet(target) and holds_records(target):
+        raise UsageError(f"{target}: expected predictions or the folder of a data set, got a file of records")
+    if target is not None and is_predictions(target, config):
         reports = [
             validate_predictions(job.path, load_records(job.config, edition, data_dir), image_roots, job.system)
             for job in jobs([target], config)
@@ -64,8 +68,14 @@ def validate(
     return reports
 
 
-def is_predictions(target: Path) -> bool:
-    """Whether a path means predictions: a file, one on the Hub, or a folder of JSONL or Parquet that is no data set."""
+def is_predictions(target: Path, config: str | None = None) -> bool:
+    """Whether a path means predictions: a file, one on the Hub, or a folder of JSONL or Parquet that is no data set.
+
+    Args:
+        target: the path.
+        config: whose Parquet files are meant where their names and the folder's don't say it.
+    """
+    from medgen_metrics.sources import folder
     from medgen_metrics.sources import prepared
 
     if not target.is_dir():
@@ -73,5 +83,10 @@ def is_predictions(target: Path) -> bool:
     files = [target / name for name in prepared.FILES if (target / name).is_file()]
     if files:
         return not any(prepared.is_data(path) for path in files)
-    found = [place for name in CONFIGS for place in sources(target, name)] or [target]
-    return any(holds_predictions(path) for place in found for path in (shards(place) if place.is_dir() else [place]))
+    named = [place for name in CONFIGS for place in sources(target, name)]
+    parquet = [path for place in named or [target] for path in (shards(place) if place.is_dir() else [place])]
+    if any(map(holds_predictions, parquet)):
+        return True
+    # Predictions with columns of other names: where predictions lie, and no data set in sight.
+    is_place = bool(parquet) and (bool(named) or config is not None or target.name in CONFIGS)
+    return is_place and not any(target.rglob(folder.FILE)) and not any(map(holds_records, target.rglob("*.parquet")))

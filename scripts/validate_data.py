@@ -290,7 +290,35 @@ class _Check:
             report.add("bad record", f"{name}: promised by the names of the other files, but not there")
         if self.edition != "sample":
             report.expected = expected(self.edition, "image files" in report.counts)
+            self._size()
+        self._edition(shards[0].path.parents[1])  # an export's files lie in a folder a config
         report.compare()
+
+    def _size(self) -> None:
+        """Less than half of an edition isn't it; of an export of one config, of that config."""
+        report = self.report
+        present = [name for name, count in report.counts["by config"].items() if count]
+        got, wanted = report.counts["records"], sum(report.expected["by config"][name] for name in present)
+        if 2 * got < wanted:
+            of = "" if len(present) == len(report.expected["by config"]) else f" of {', '.join(present)}"
+            report.add(
+                "too few records",
+                f"records: {got:,}, expected {wanted:,}{of}; copy or download the data again, or name the edition that "
+                "it is (--edition sample)",
+            )
+
+    def _edition(self, folder: Path) -> None:
+        """Where an export says that it is another edition."""
+        from .export import edition_of
+
+        told = edition_of(folder)
+        if told is None or told == self.edition:
+            return
+        # The paper's edition is read from the release.
+        kind = "notice" if (told, self.edition) == ("release", "paper") else "other edition than named"
+        self.report.add(
+            kind, f"{folder}: its export.json says edition {told}, looked at as {self.edition}; give --edition {told}"
+        )
 
 
 def fault_of(data: bytes) -> str | None:

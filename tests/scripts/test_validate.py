@@ -26,6 +26,8 @@ from .. import builders
 from . import given
 
 BROKEN = builders.png(1)[:60]
+# Of data sets made up here, which are far smaller than the editions.
+SIZE = ("other count than expected", "too few records")
 
 
 def findings(report: Report, *without: str) -> dict[str, list[str]]:
@@ -89,9 +91,9 @@ def test_all_planted_faults_are_found_in_one_run(tmp_path: Path) -> None:
         assert words in " ".join(report.findings[kind]), kind
         assert report.totals[kind] == 1, (kind, report.findings[kind])
     assert report.totals["duplicate record"] == 1
-    kinds = {kind for _, kind, _ in PLANTED.values()} | {"duplicate record", "other count than expected"}
+    kinds = {kind for _, kind, _ in PLANTED.values()} | {"duplicate record", *SIZE}
     assert set(report.totals) == kinds
-    assert report.errors == 10
+    assert report.errors == 10 + 1
     assert report.counts["by config"] == {name: len(part) for name, part in rows.items()}
 
 
@@ -103,7 +105,7 @@ def test_images_are_counted_by_use_and_by_content(tmp_path: Path) -> None:
     assert report.counts["images, each use"] == len(used)
     assert report.counts["unique images"] == len(set(used))
     assert report.counts["images, one a VQA record"] == 4 + 2 * 12
-    assert not findings(report, "other count than expected")
+    assert not findings(report, *SIZE)
 
 
 def test_the_papers_edition_leaves_out_a_task(tmp_path: Path) -> None:
@@ -116,7 +118,7 @@ def test_the_papers_edition_leaves_out_a_task(tmp_path: Path) -> None:
 
 def test_an_export_that_was_edited_is_told(tmp_path: Path) -> None:
     folder = export(tmp_path / "medgen-bench", edition="sample", configs=["edit"])
-    assert not findings(validate_data("release", folder), "other count than expected")
+    assert not findings(validate_data("release", folder), *SIZE, "other edition than named")
     (path,) = (folder / "edit").iterdir()
     table = pq.read_table(path)
     rows = table.to_pylist()
@@ -171,7 +173,7 @@ def test_every_bad_path_of_the_folder_layout_is_named(tmp_path: Path) -> None:
         {"input_image": "good.png", "answer": 3},
     ]
     report = validate_data("release", folder_layout(tmp_path, rows))
-    said = findings(report, "other count than expected")
+    said = findings(report, *SIZE)
     assert len(said["image path out of the folder"]) == 3
     assert "link.png" in said["image path out of the folder"][2]
     assert [each for each in said["missing image"] if "data.jsonl:2" in each and "absent.png" in each]
@@ -193,7 +195,7 @@ def test_first_twenty_and_a_count_and_exit_2(tmp_path: Path, capsys: pytest.Capt
         main(["validate", str(folder), "--edition", "release"])
     assert end.value.code == 2
     out = capsys.readouterr().out
-    assert "error: no input image: 36" in out
+    assert "error: no input image (36 times)" in out
     assert "… and 16 more" in out
     with pytest.raises(SystemExit):
         main(["validate", str(folder), "--edition", "release", "--json"])
@@ -202,10 +204,43 @@ def test_first_twenty_and_a_count_and_exit_2(tmp_path: Path, capsys: pytest.Capt
     assert (found["severity"], found["count"], len(found["first"])) == ("error", 36, validate_report.SHOWN)
 
 
-def test_warnings_alone_end_well(tmp_path: Path) -> None:
+def test_warnings_alone_end_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = builders.release_rows()
+    monkeypatch.setattr(medgen_bench, "RECORDS", {name: 2 * len(part) for name, part in rows.items()})
     with pytest.raises(SystemExit) as end:
-        main(["validate", str(builders.write_release(tmp_path)), "--edition", "release"])
+        main(["validate", str(builders.write_release(tmp_path, rows)), "--edition", "release"])
     assert end.value.code == 0
+
+
+def test_less_than_half_of_an_edition_is_an_error_and_an_export_says_which_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = export(tmp_path / "medgen-bench", edition="sample")
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as end:
+        main(["validate", str(folder)])
+    assert end.value.code == 2
+    lines = capsys.readouterr().out.splitlines()
+    told = lines[lines.index("error: too few records (once)") + 1]
+    assert told.startswith("  records: 82, expected 6,422; ")
+    told = lines[lines.index("warning: other edition than named (once)") + 1]
+    assert told.endswith("its export.json says edition sample, looked at as paper; give --edition sample")
+    place = lines.index("warning: other count than expected (11 times)")
+    assert len(lines[place + 1 :]) == 11
+    assert not any(line.strip().startswith("records:") for line in lines[place + 1 :])
+    (report,) = validate(folder, edition="sample")
+    assert not report.totals
+    (part,) = (folder / "gen").iterdir()
+    part.unlink()
+    of_part = validate_data("release", folder).findings["too few records"]
+    assert of_part[0].startswith("records: 60, expected 4,972 of vqa, edit; ")
+
+
+def test_an_export_of_the_release_may_be_looked_at_as_the_papers(tmp_path: Path) -> None:
+    folder = export(tmp_path / "out", edition="release", data_dir=builders.write_release(tmp_path / "data"))
+    report = validate_data("paper", folder)
+    assert report.findings["notice"][0].endswith("says edition release, looked at as paper; give --edition release")
+    assert "other edition than named" not in report.totals
 
 
 def test_no_data_set_is_bad_usage(tmp_path: Path) -> None:
@@ -319,6 +354,40 @@ def test_predictions_are_told_from_data_by_looking(tmp_path: Path) -> None:
     assert is_predictions(tmp_path / "out" / "edit.jsonl")
     assert not is_predictions(tmp_path / "view")
     assert not is_predictions(builders.write_release(tmp_path / "release"))
+
+
+def test_predictions_with_other_columns_are_no_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = pa.table({"record": ["x"], "prediction": ["yes"]})
+    (tmp_path / "mine" / "gen").mkdir(parents=True)
+    pq.write_table(columns, tmp_path / "mine" / "vqa.parquet")
+    pq.write_table(columns, tmp_path / "mine" / "gen" / "test-00000-of-00001.parquet")
+    for target in (tmp_path / "mine", tmp_path / "mine" / "gen", tmp_path / "mine" / "vqa.parquet"):
+        assert is_predictions(target)
+        with pytest.raises(SystemExit) as end:
+            main(["validate", str(target), "--edition", "sample"])
+        assert end.value.code == 2
+        said = capsys.readouterr()
+        assert "expected columns id (or sample_id, or instruction and input_image) and text" in said.out
+        assert "data set" not in said.err
+    folder = export(tmp_path / "medgen-bench", edition="sample")
+    pq.write_table(columns, folder / "extra.parquet")
+    assert not is_predictions(folder)
+    (records,) = (folder / "vqa").iterdir()
+    with pytest.raises(UsageError, match="expected predictions or the folder of a data set, got a file of records"):
+        validate(records, edition="sample")
+
+
+def test_pillows_own_words_about_a_large_image_are_not_passed_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    records = medgen_bench.load("edit", edition="sample")
+    claimed = {"large.png": builders.encoded(Image.new("1", (12_000, 12_000)))}
+    path = predictions(tmp_path, [{"id": records[0]["id"], "image": "images/large.png"}], claimed)
+    with pytest.raises(SystemExit) as end:
+        main(["validate", str(path), "--edition", "sample"])
+    assert end.value.code == 2
+    assert "12000x12000 pixels; expected at most" in capsys.readouterr().out
+    assert not [warning for warning in recwarn if "exceeds limit" in str(warning.message)]
 
 
 def test_text_of_a_model_can_not_steer_the_terminal() -> None:
