@@ -23,7 +23,8 @@ def test_list_names_every_system_with_track_and_whether_it_is_proven(capsys: pyt
     lines = {line.split()[0]: line for line in out.splitlines()}
     assert {*SYSTEMS, *catalogue()} <= set(lines)
     assert "text-to-image" in lines["qwen3-vl+dall-e-3"]
-    assert lines["gpt-4o"].split()[-1] == "never"
+    assert lines["gpt-4o"].split()[-1] == "loopback"
+    assert lines["qwen-image-edit"].split()[-1] == "never"
     out, _ = told(["systems", "list", "--config", "vqa"], capsys)
     assert "huatuogpt-vision" in out
     assert "qwen-image-edit" not in out
