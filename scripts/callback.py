@@ -143,7 +143,7 @@ class MedGenCallback(TrainerCallback):
         self._max_tokens = max_tokens
         self._respond = respond
         # it pads on the other side than in training
-        self._processor = copy.deepcopy(processor or trainer.processing_class)
+        self._processor = copy.deepcopy(processor or getattr(trainer, "processing_class", None))
         if respond is None:
             self._generating(trainer.model)
         self._tiers = _tiers(config, metrics, protocol, text_model)

@@ -119,7 +119,8 @@ class Execution:
             self.templates,
             {role: backend.describe() for role, backend in backends.items()},
             shard=None if self.options.shard is None else str(self.options.shard),
-            anew=not self.store.has_any,
+            # shares that start together find no rows of each other's, and are one run
+            anew=self.options.shard is None and not self.store.has_any,
         )
         thread = LoopThread("medgen-run")
         ended, tell = "interrupted", None

@@ -1,5 +1,6 @@
 import asyncio
 import io
+import json
 import random
 import sys
 import threading
@@ -17,6 +18,8 @@ from medgen_scripts.backends.base import Gave
 from medgen_scripts.backends.base import Options
 from medgen_scripts.backends.base import make
 from medgen_scripts.errors import UsageError
+from medgen_scripts.run import run
+from medgen_scripts.running.options import Shard
 from medgen_scripts.systems.component import Component
 
 from .asking import BOTH
@@ -246,3 +249,25 @@ def test_what_means_nothing_here_is_refused(module: str) -> None:
     component = Component.model_validate({"python": f"{module}:told", "base_url": "http://localhost", "hosts": ["a"]})
     with pytest.raises(UsageError, match="reaches no server; expected none of base_url, hosts"):
         make(component, Options())
+
+
+def test_shares_that_run_together_are_one_run_of_the_manifest(module: str, tmp_path: Path) -> None:
+    python_function.load(f"{module}:told", {})
+    begun: list[int] = []
+
+    def share(number: int) -> Path:
+        begun.append(number)
+        options: dict[str, Any] = {"edition": "sample", "limit": 4, "out": tmp_path / "out"}
+        return run(f"python:{module}:told", "vqa", shard=Shard(number, 2), **options)
+
+    def answer(id: str) -> str:
+        # the second share begins and ends while the first is at its first record
+        if begun == [1]:
+            share(2)
+        return id
+
+    sys.modules[module].told = answer  # type: ignore[attr-defined]
+    path = share(1)
+    assert len(path.read_text().splitlines()) == 4
+    entry = json.loads((path.parent / "manifest.json").read_text())["configs"]["vqa"]
+    assert sorted((one["shard"], one["ended"]) for one in entry["runs"]) == [("1/2", "finished"), ("2/2", "finished")]
