@@ -36,7 +36,8 @@ def printed(column: Column, cell: Cell | None, protocol: str) -> Printed:
     if protocol == "standard" and any(map(is_system_failure, cell.failures)) and worst != value:
         details.append(f"[{worst}]")
     details += _beside(column, cell)
-    if not cell.complete and not (column.has_own_shares and cell.extras):
+    # Over groups there are no shares of the paper's EM; those of all records stand in the line `micro`.
+    if not cell.complete and not column.has_own_shares:
         details.append(f"{cell.scored}/{cell.n}")
     return Printed(value, tuple(details), cell.mark)
 

@@ -41,6 +41,8 @@ FIELDS = (
     "failures",
     "signature",
 )
+SHARES = ("right", "parsed", "closed")
+"""EM's, of the lines over records; empty for other metrics. JSON has them among a cell's `extras`."""
 OPTIONAL = ("interval_low", "interval_high", "groups", "largest_group", "position", "gain_db", "bounds")
 
 
@@ -51,13 +53,13 @@ def render_csv(document: Document) -> str:
     """
     buffer = io.StringIO()
     figures = [
-        {**_place(table, line), **_figures(table, column, cell)}
+        {**_place(table, line), **_figures(table, column, cell), **{name: cell.extras.get(name) for name in SHARES}}
         for table in document.tables
         for line in table.lines
         for column, cell in zip(table.columns, line.cells, strict=True)
         if cell is not None
     ]
-    fields = [*FIELDS, *(name for name in OPTIONAL if any(name in item for item in figures))]
+    fields = [*FIELDS, *SHARES, *(name for name in OPTIONAL if any(name in item for item in figures))]
     writer = csv.DictWriter(buffer, fields, lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _harmless(item.get(name)) for name in fields} for item in figures)

@@ -21,6 +21,8 @@ from medgen_scripts.tables.columns import weights_of
 from medgen_scripts.tables.model import Cell
 from medgen_scripts.tables.model import Document
 from medgen_scripts.tables.printing import printable
+from medgen_scripts.tables.printing import printed
+from medgen_scripts.tables.render_data import render_csv
 from medgen_scripts.tables.show import Show
 
 from .built import as_text
@@ -422,6 +424,21 @@ def test_the_papers_exact_match_prints_its_denominators_and_is_never_best() -> N
     assert marks(document, "bleu") == {"alpha": "best", "beta": "best"}
     assert "the right answers over those that count, and the parsed ones over all closed questions" in foot(document)
     assert "scored/n" not in foot(document)
+
+
+def test_exact_match_over_groups_has_no_shares_and_csv_has_those_over_records() -> None:
+    document = built(vqa("alpha", 1.0, 1.0, 0.0, "unparsable", "missing"), by="task")
+    (table,) = document.tables
+    (column,) = [column for column in table.columns if column.metric == "em"]
+    cells = {line.kind: line.cells[table.columns.index(column)] for line in table.lines}
+    assert printed(column, cells["micro"], "paper").details == ("2/4 right", "3/5 parsed")
+    assert printed(column, cells["macro"], "paper").details == ()
+    figures = {
+        (row["kind"], row["metric"]): [row[name] for name in ("right", "parsed", "closed")]
+        for row in csv.DictReader(io.StringIO(render_csv(document)))
+    }
+    assert figures["micro", "em"] == ["2", "3", "5"]
+    assert figures["macro", "em"] == figures["micro", "bleu"] == ["", "", ""]
 
 
 def test_failures_that_count_as_wrong_are_not_told_as_unscored() -> None:
