@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from medgen_metrics.rows import MetricSpec
 from medgen_metrics.rows import Row
 
+from ..errors import UsageError
+from ..result_file import load
 from .columns import DIAGNOSTICS
 from .columns import Column
 from .entry import Entry
@@ -95,6 +98,32 @@ class Anchors:
             return own - low
         high = ceiling.of(column.metric, both)
         return None if high is None or high == low else (own - low) / (high - low)
+
+
+def beside(entries: Sequence[Entry]) -> dict[str, Path]:
+    """The results of anchors that a table lacks, over the same records, in the folders of those that it has."""
+    first = entries[0]
+    suffix = "" if first.file.protocol == "paper" else f".{first.file.protocol}"
+    found = {}
+    for name in {FLOOR, CEILING, STILL} - {entry.file.system for entry in entries}:
+        for folder in dict.fromkeys(entry.path.parent for entry in entries):
+            path = folder / f"{name}{suffix}.json"
+            if name not in found and path.is_file() and _fits(path, name, first):
+                found[name] = path
+    return found
+
+
+def _fits(path: Path, name: str, entry: Entry) -> bool:
+    try:
+        file = load(path)
+    except UsageError:
+        return False  # of no use here, and nobody named it
+    result = file.configs.get(entry.config)  # type: ignore[call-overload]
+    return (
+        result is not None
+        and (file.system, file.edition, file.protocol) == (name, entry.file.edition, entry.file.protocol)
+        and result.subset.digest == entry.result.subset.digest
+    )
 
 
 def shown_position(column: Column, position: float) -> str:

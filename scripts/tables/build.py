@@ -15,6 +15,7 @@ from . import columns
 from . import judged
 from . import tracks
 from .anchors import Anchors
+from .anchors import beside
 from .cells import lines as system_lines
 from .columns import Column
 from .entry import Entry
@@ -98,6 +99,7 @@ def _table(entries: Sequence[Entry], show: Show) -> Table:
         lines=tuple(lines),
         common={metric: len(ids) for metric, ids in common.items()},
         flags=counted_flags(entry.result.tiers for entry in entries),
+        beside=beside(entries) if show.anchors or show.practical else {},
     )
     tiers = {entry.file.system: entry.result.tiers for entry in entries}
     about = {entry.file.system: entry.result.predictions.about_system for entry in entries}

@@ -1,5 +1,6 @@
 """What stands below a table about the figures that it was asked for beside the means."""
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from medgen_metrics.bootstrap import LEVEL
 from medgen_metrics.bootstrap import RESAMPLES
 from medgen_metrics.bootstrap import SEED
 
+from ..result_file import CONFIGS
 from ..result_file import Tier
 from ..result_file import shorten
 from . import columns
@@ -106,10 +108,23 @@ def positions(table: Table) -> Iterable[str]:
 
 
 def anchor_remedy(table: Table, systems: Sequence[str]) -> str:
-    """How anchors that a table lacks are had."""
-    edition = "" if table.edition == "paper" else f" --edition {table.edition}"
-    runs = "; ".join(f"medgen-bench run {system} {table.config}{edition}" for system in systems)
-    return f"Make and score: {runs}."
+    """How anchors that a table lacks are had: by naming their results, else by making them for all configs."""
+    said = []
+    here = [str(table.beside[system]) for system in systems if system in table.beside]
+    if here:
+        said.append(f"Pass them: {shlex.join(here)}.")
+    if absent := [system for system in systems if system not in table.beside]:
+        same = [] if table.edition == "paper" else ["--edition", table.edition]
+        if table.subset is not None:
+            same += ["--subset", table.subset]
+        elif table.limit is not None:
+            same += ["--limit", str(table.limit), "--seed", str(table.seed)]
+        runs = [shlex.join(["medgen-bench", "run", system, *CONFIGS, *same]) for system in absent]
+        protocol = [] if table.protocol == "paper" else ["--protocol", table.protocol]
+        made = [f"out/predictions/{system}" for system in absent]
+        score = shlex.join(["medgen-bench", "score", *made, *same, *protocol])
+        said.append(f"Make them: {' && '.join(runs)}. Score them: {score} (with --tiers as the others).")
+    return " ".join(said)
 
 
 def diagnostics(table: Table) -> Iterable[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
+from pathlib import Path
 from typing import Any
 
 from medgen_metrics.bootstrap import Interval
@@ -93,6 +94,7 @@ class Table:
         common: metric -> how many records every shown system has scored.
         notes: the table's own foot.
         subset: the name of a fixed subset.
+        beside: an anchor that the table lacks -> its result over the same records, beside the files given.
         flags: what was counted beside the scores, in the foot's order.
     """
 
@@ -112,6 +114,7 @@ class Table:
     notes: tuple[str, ...] = ()
     subset: str | None = None
     flags: tuple[str, ...] = ()
+    beside: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def title(self) -> str:

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -6,8 +7,10 @@ import pytest
 from medgen_metrics.bleu import corpus_bleu
 from medgen_metrics.bleu import statistics
 from medgen_metrics.rows import Row
+from medgen_scripts.tables.build import build
 from medgen_scripts.tables.render_data import render_csv
 from medgen_scripts.tables.render_data import render_json
+from medgen_scripts.tables.show import Show
 from tests.scripts.built import as_text
 from tests.scripts.built import built
 from tests.scripts.built import cell
@@ -67,9 +70,34 @@ def test_no_position_without_distance_or_anchors() -> None:
     assert position(document, "alpha", "ssim") is None
     assert position(document, "alpha", "psnr") == pytest.approx(9.0)
     assert (
-        "--anchors lacks reference, copy-input over the same records. Make and score: medgen-bench run reference edit; "
-        "medgen-bench run copy-input edit."
+        "--anchors lacks reference, copy-input over the same records. Make them: medgen-bench run reference vqa edit "
+        "gen && medgen-bench run copy-input vqa edit gen. Score them: medgen-bench score out/predictions/reference "
+        "out/predictions/copy-input (with --tiers as the others)."
     ) in foot(document)
+
+
+def test_anchors_that_lie_beside_the_results_are_to_be_passed(tmp_path: Path) -> None:
+    alpha = edits("alpha", [0.5, 0.5])
+    (tmp_path / "shuffled.json").write_text(FLOOR.model_dump_json())
+    others = edits("reference", [1.0, 1.0, 1.0])  # over other records
+    (tmp_path / "reference.json").write_text(others.model_dump_json())
+    (tmp_path / "copy-input.json").write_text("{}")
+    document = build([(tmp_path / "alpha.json", alpha)], Show(anchors=True))
+    said = foot(document)
+    assert f"Pass them: {tmp_path}/shuffled.json. Make them: medgen-bench run reference vqa edit gen && " in said
+    assert "run copy-input" in said
+    assert "run shuffled" not in said
+    practical = build([(tmp_path / "alpha.json", edits("alpha", [0.5, None]))], Show(practical=True))
+    assert f"Pass them: {tmp_path}/shuffled.json." in foot(practical)
+    assert "Pass them" not in foot(build([(tmp_path / "alpha.json", alpha), (tmp_path / "f.json", FLOOR)], Show()))
+
+
+def test_anchors_are_made_of_the_same_records() -> None:
+    some = edits("alpha", [0.5, 0.5], edition="release", protocol="standard", limit=2)
+    said = foot(built(some, anchors=True))
+    same = "--edition release --limit 2 --seed 0"
+    assert f"medgen-bench run shuffled vqa edit gen {same} && " in said
+    assert f"out/predictions/copy-input {same} --protocol standard (with" in said
 
 
 def test_positions_are_given_only_where_asked_for() -> None:
