@@ -68,7 +68,7 @@ class Asking:
     ) -> None:
         self._config = config
         self._templates = templates
-        self._components = system.components
+        self._components = {role: system.components[role].resolved() for role in system.roles(config)}
         self._backends = backends
         self._blind = blind
         self._log = log

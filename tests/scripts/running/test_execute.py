@@ -342,6 +342,21 @@ def _uniform() -> bytes:
     return file.getvalue()
 
 
+def test_models_named_by_the_environment_go_by_their_own_names(
+    fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MY_MODEL", "a-model")
+    named = {"vlm": {"backend": "openai-chat", "model": "${MY_MODEL}"}}
+    file = system(tmp_path, "vlm", components=named)
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("a-model: {request: 1}\n")
+    run(file, "vqa", edition="sample", out=tmp_path, limit=2, dry_run=True, prices=prices)
+    assert "a-model: 2 requests" in (said := capsys.readouterr().out)
+    assert "at most $2.00" in said
+    path = run(file, "vqa", edition="sample", out=tmp_path, limit=2)
+    assert json.loads((path.parent / "manifest.json").read_text())["components"] == {"vlm": "a-model"}
+
+
 @pytest.mark.parametrize("before", [0, 2])
 def test_a_run_killed_after_its_last_row_writes_the_file_the_next_time(
     before: int, fakes: Fakes, tmp_path: Path

@@ -49,11 +49,11 @@ def piped(turns: list[tuple[Turn, int]], count: int, drawn: list[int] | None = N
 
 
 def test_every_record_passes_every_stage_within_its_limit() -> None:
-    first, second = Turn(0.002, "prompt"), Turn(0.004, "text")
-    kept = piped([(first, 8), (second, 3)], 60)
-    assert len({work.record.id for work in kept}) == 60
+    first, second = Turn(0.15, "prompt"), Turn(0.15, "text")
+    kept = piped([(first, 8), (second, 3)], 24)
+    assert len({work.record.id for work in kept}) == 24
     assert all(work.prompt == work.text == "done" for work in kept)
-    assert (first.count, second.count) == (60, 60)
+    assert (first.count, second.count) == (24, 24)
     assert (first.most, second.most) == (8, 3)
 
 
