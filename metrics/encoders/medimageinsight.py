@@ -14,8 +14,10 @@ the published file is, despite its ending `.pt`) or else torch's `weights_only` 
 
 Verified: with equal random weights, embeddings equal those of the package to 1e-5 from image to vector
 (`tests/metrics/encoders`, a narrower network); once by hand at the published sizes, in double precision, to 1e-11 (in
-single precision a network of random weights that deep multiplies rounding, in either code, to 1e-3). Not verified, since the weights could not be had where this was written: the published file
-itself, by name of its tensors (the spellings that the package reads are all taken), and hence any published MII.
+single precision a network of random weights that deep multiplies rounding, in either code, to 1e-3).
+
+Not verified, since the weights could not be had where this was written: the published file itself, by name of its
+tensors (the spellings that the package reads are all taken), and hence any published MII.
 """
 
 import re
