@@ -3,8 +3,8 @@
 The published checkpoint (Hub repository lion-ai/MedImageInsights) is loaded here into timm's DaViT, and nothing else of
 that repository is run or imported:
 
-- its own code, and the package `medimageinsights` (0.1.1) that republishes it, pull in mpi4py, mup, fvcore and tornado
-  at import, build the text tower beside the image tower, and download from another repository of the author's;
+- its own code, and the package `medimageinsights` (0.1.1) that republishes it, require mpi4py, mup, fvcore and tornado,
+  build the text tower beside the image tower, and download from another repository of the author's;
 - timm has the same architecture (its `davit_huge_fl`: DaViT with kernels of 7 and 3, pre-normed downsampling and
   channel attention scaled by the number of tokens), kept up with torch and tested there; only names differ.
 
