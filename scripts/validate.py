@@ -63,8 +63,8 @@ def validate(
     sys.stdout.flush()
     errors, warnings = sum(report.errors for report in reports), sum(report.warnings for report in reports)
     if errors:
-        raise UsageError(f"{errors:,} errors, {warnings:,} warnings")
-    print(f"medgen-bench: no errors, {warnings:,} warnings", file=sys.stderr)
+        raise UsageError(f"{errors:,} error{'s' * (errors != 1)}, {warnings:,} warning{'s' * (warnings != 1)}")
+    print(f"medgen-bench: no errors, {warnings:,} warning{'s' * (warnings != 1)}", file=sys.stderr)
     return reports
 
 
