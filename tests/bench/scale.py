@@ -1,0 +1,171 @@
+"""Simulated scale: many records with stand-in scorers, journals to resume, tables of many systems.
+
+`python -m tests.bench.scale FOLDER COUNT PROCESSES MILLISECONDS` scores once, under torchrun where there are several.
+"""
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+SMALL, LARGE = 10_000, 100_000  # records
+SYSTEMS, RECORDS = 50, 6_422  # of the table
+
+
+def run() -> Iterator[str]:
+    """Throughput, memory and how both grow."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        found = {}
+        for count in (SMALL, LARGE):
+            write(folder / str(count), count)
+            _score(folder / str(count), 1, 0, out="warm")  # builds the data set's cache
+            found[count] = _score(folder / str(count), 1, 0)
+        for count, spent in found.items():
+            yield (
+                f"{count:,} records, 1 process: {count / spent['stage']:,.0f} records/s scored, {spent['read']:.1f} s "
+                f"read before, {spent['rest']:.1f} s aggregated behind, peak {spent['peak'] / 2**10:,.0f} MB"
+            )
+        small, large = found[SMALL], found[LARGE]
+        for part in ("stage", "read", "rest", "peak", "bytes"):
+            yield f"{LARGE // SMALL} times the records, {part}: {large[part] / small[part]:.1f} times"
+        again = _score(folder / str(LARGE), 1, 0)
+        read, whole = again["journal"], again["whole"]
+        yield f"resume over a journal of {LARGE:,} lines: read in {read:.2f} s, whole run {whole:.1f} s"
+        ratios = []
+        for _ in range(3):
+            walls = {n: _score(folder / str(SMALL), n, 1, out=f"p{n}")["stage"] for n in (1, 2)}
+            ratios.append(walls[1] / walls[2])
+        yield (
+            f"{SMALL:,} records of 1 ms each, start-up apart, 1 process / 2: "
+            f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        )
+        yield from _table(folder)
+
+
+def write(folder: Path, count: int) -> None:
+    """Config vqa with `count` records, which share one picture, and a system's answers."""
+    import datasets
+
+    import medgen_bench
+
+    from .material import image_pairs
+
+    picture = [{"bytes": image_pairs(1, 16)[0][0], "path": None}]
+
+    def rows() -> "object":
+        for number in range(count):
+            yield {
+                "id": f"question-answering-{number:012x}",
+                "release_id": f"made:{number}",
+                "task": "question-answering",
+                "subtask": None,
+                "modality": "CT",
+                "instruction": f"What does image {number} show?",
+                "choices": [],
+                "input_images": picture,
+                "answer": f"A nodule of {number} mm.",
+                "source": None,
+                "group": f"g-{number}",
+            }
+
+    features = medgen_bench.features("vqa")
+    made = datasets.Dataset.from_generator(rows, features=features, cache_dir=str(folder / "cache"))
+    (folder / "data" / "vqa").mkdir(parents=True)
+    made.to_parquet(folder / "data" / "vqa" / "test-00000-of-00001.parquet")
+    system = folder / "mine"
+    system.mkdir()
+    with (system / "vqa.jsonl").open("w") as file:
+        for number in range(count):
+            text = f"A nodule of {number + number % 3} mm, in the upper lobe."
+            file.write(json.dumps({"id": f"question-answering-{number:012x}", "text": text, "image": None}) + "\n")
+
+
+def _score(folder: Path, processes: int, milliseconds: float, out: str = "out") -> dict[str, float]:
+    command = [sys.executable, "-W", "ignore"]
+    if processes > 1:
+        command += ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    command += ["-m", "tests.bench.scale", str(folder), out, str(processes), str(milliseconds)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    if milliseconds:
+        subprocess.run(["rm", "-rf", str(folder / out)], check=True)
+    subprocess.run(command, check=True, env=environment, stderr=subprocess.DEVNULL)
+    return json.loads((folder / out / "spent.json").read_text())
+
+
+def main(folder: Path, out: Path, processes: int, milliseconds: float) -> None:
+    """Score with a stand-in for the text tier's encoder, and leave what it took in `spent.json`."""
+    from medgen_scripts import score as verb
+    from medgen_scripts.scoring import journal
+    from medgen_scripts.scoring import tiers
+
+    times: dict[str, float] = {}
+
+    class Stand(tiers.TextWork):
+        def score(self, samples: Sequence[tiers.Sample]) -> Any:
+            time.sleep(milliseconds / 1000 * len(samples))
+            return super().score(samples)
+
+    tiers.TIERS["text"] = Stand
+    for name, module, what in (
+        ("stage", verb, "score_tasks"),
+        ("rest", verb, "_aggregate"),
+        ("read", verb, "read_tasks"),
+        ("journal", journal, "read"),
+    ):
+        setattr(module, what, _timed(name, getattr(module, what), times))
+    begun = time.perf_counter()
+    options = verb.ScoreOptions(
+        edition="release", data_dir=folder / "data", out=out, tiers=("text",), offline=True, expect_processes=processes
+    )
+    if verb.score([folder / "mine"], options):
+        sizes = sum(path.stat().st_size for path in (out / "scores").rglob("*.jsonl"))
+        peak = float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        spent = {**times, "whole": time.perf_counter() - begun, "peak": peak, "bytes": float(sizes)}
+        (out / "spent.json").write_text(json.dumps(spent))
+
+
+def _timed(name: str, function: Any, times: dict[str, float]) -> Any:
+    def timed(*arguments: Any, **named: Any) -> Any:
+        begun = time.perf_counter()
+        try:
+            return function(*arguments, **named)
+        finally:
+            # the first call: a journal is read again at the end
+            times.setdefault(name, time.perf_counter() - begun)
+
+    return timed
+
+
+def _table(folder: Path) -> Iterator[str]:
+    """`table` over the results of many systems, and over a fifth of them."""
+    write(folder / "table", RECORDS)
+    _score(folder / "table", 1, 0)
+    result = json.loads((folder / "table" / "out" / "results" / "mine.json").read_text())
+    paths = []
+    for number in range(SYSTEMS):
+        path = folder / f"system-{number}.json"
+        path.write_text(json.dumps({**result, "system": f"system-{number}"}))
+        paths.append(path)
+    seconds = {}
+    for count in (SYSTEMS // 5, SYSTEMS):
+        begun = time.perf_counter()
+        command = [sys.executable, "-m", "medgen_scripts", "table", *map(str, paths[:count])]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        seconds[count] = time.perf_counter() - begun
+    yield (
+        f"table over {SYSTEMS} systems of {RECORDS:,} records: {seconds[SYSTEMS]:.1f} s "
+        f"({seconds[SYSTEMS] / seconds[SYSTEMS // 5]:.1f} times that over {SYSTEMS // 5})"
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[1]) / sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
