@@ -177,7 +177,7 @@ def test_bad_input_ends_with_one_message_and_code_2(
     with pytest.raises(SystemExit) as ended:
         main([*common, "--tiers", "pixel,taste"])
     assert ended.value.code == 2
-    assert "expected some of pixel, text, judge, got taste" in capsys.readouterr().err
+    assert "expected some of pixel, text, embedding, judge, got taste" in capsys.readouterr().err
 
 
 def test_the_command_line_for_processes_means_the_same_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,6 +198,8 @@ def test_the_command_line_for_processes_means_the_same_options(tmp_path: Path, m
         text_model="some/model",
         text_layers=6,
         text_baseline=tmp_path / "b.tsv",
+        embedding_model="some/encoder",
+        embedding_weights=tmp_path / "m.pt",
         image_roots=(tmp_path / "a", tmp_path / "b"),
         offline=True,
         judge=JudgeOptions(
