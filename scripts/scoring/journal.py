@@ -122,7 +122,7 @@ def stream(folder: Path, config: str, *, notice: Callable[[str], None]) -> Itera
     for path in sorted(folder.glob(f"{config}.*.jsonl")):
         try:
             yield from _lines(path, notice)
-        except OSError as error:
+        except OSError as error:  # noqa: PERF203 - once a file
             raise Failure(f"{path}: expected a file of scores, got: {error.strerror}; move it away") from error
 
 
