@@ -66,6 +66,7 @@ class By(str, Enum):
     task = "task"
     modality = "modality"
     subtask = "subtask"
+    track = "track"
 
 
 EditionOption = Annotated[

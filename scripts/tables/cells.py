@@ -21,8 +21,10 @@ from .entry import Entry
 from .model import ANCHORS
 from .model import Cell
 from .model import Line
+from .show import TRACK
 
 NO_SUBTASK = "(none)"
+NO_TRACK = "(no track)"  # baselines, and systems that `run` didn't run
 
 
 def lines(entry: Entry, shown: Sequence[Column], common: Mapping[str, set[str]], anchors: Anchors) -> list[Line]:
@@ -76,6 +78,9 @@ def lines(entry: Entry, shown: Sequence[Column], common: Mapping[str, set[str]],
         return Line(kind, group, entry.file.system, ANCHORS.get(entry.file.system, ""), tuple(made))
 
     whole = cells(everything)
+    if show.by == TRACK:
+        group = entry.result.predictions.about_system.get("track") or NO_TRACK
+        return [line("all", group, whole)]
     if show.by is None:
         return [line("all", "", whole)]
     groups: dict[str, list[int]] = defaultdict(list)

@@ -25,6 +25,7 @@ from .marks import contradicted
 from .model import Table
 from .model import all_cells
 from .model import whole_lines
+from .show import TRACK
 from .show import Show
 
 LIMITS = "Neither similarity scores nor a judge's scores are evidence of clinical correctness."
@@ -130,7 +131,7 @@ def document_notes(tables: Sequence[Table], show: Show) -> tuple[str, ...]:
     meanings = [f"{flag}: {FLAGS[flag]}" for flag in counted if flag in FLAGS]
     if meanings:
         notes.append(f"Counted beside the scores: {'; '.join(meanings)}.")
-    if any(table.by for table in tables):
+    if any(table.by not in (None, TRACK) for table in tables):
         notes.append("micro: mean over records; macro: mean over the groups' means.")
     parts: dict[str, int] = defaultdict(int)
     for table in tables:

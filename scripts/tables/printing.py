@@ -75,9 +75,7 @@ def printable(text: str) -> str:
 
 def group_name(table: Table, line: Line) -> str:
     """What a line's block is called; empty where lines aren't grouped."""
-    if line.kind == "group":
-        return line.group
-    return "" if line.kind == "all" else line.kind
+    return line.group if line.kind in ("group", "all") else line.kind
 
 
 def rows(table: Table, escape: Callable[[str], str], write: Callable[[Printed], str]) -> list[list[str]]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from ..errors import UsageError
 from .passes import Marks
 
-GROUPINGS = ("task", "modality", "subtask")
+TRACK = "track"
+GROUPINGS = ("task", "modality", "subtask", TRACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,8 @@ class Show:
     """The options of `medgen-bench table` that say what is in it.
 
     Attributes:
-        by: None for a line a system, or one of `GROUPINGS`: a line a group, then micro and macro means.
+        by: None for a line a system, or one of `GROUPINGS`: a line a group of records, then micro and macro means; by
+            track a line a system, those of one track together.
         illustrative: marks, and with `intervals` intervals, on the sample edition too.
         intervals: bootstrap intervals beside the means.
         marks: pass rates at these marks; None: means.
