@@ -96,10 +96,11 @@ class Program:
                 return await future
         except TimeoutError:
             self._open.pop(key, None)
-            self._is_blamed = True
+            # Those that run out of time with it may only have waited behind it: the oldest is the one that hangs.
+            is_first, self._is_blamed = not self._is_blamed, True
             await self._kill()
             said = f"no reply within {timeout:g} s; the program was ended. {self.told}"
-            raise Ended(said, alone=True, silent=True) from None
+            raise Ended(said, alone=is_first, silent=True) from None
         finally:
             self._open.pop(key, None)
 

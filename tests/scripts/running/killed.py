@@ -25,6 +25,18 @@ def digests(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
+def _has_rows(out: Path) -> bool:
+    return any(found.stat().st_size for found in out.rglob(".*.journal.jsonl"))
+
+
+def _await_rows(out: Path, child: int) -> None:
+    """Until rows are written, or the child has ended (it stays to be waited for)."""
+    while not _has_rows(out):
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return
+        time.sleep(0.002)
+
+
 def main() -> None:
     """Kill, and at last let one run end."""
     system, config, out, kills = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
@@ -52,13 +64,18 @@ def main() -> None:
             go()
             os._exit(0)
         if killed < kills:
-            time.sleep(moments.uniform(0, duration))
+            if killed % 2:
+                # every other kill meets a run at work, however slow this machine is at the moment
+                _await_rows(out, child)
+                time.sleep(moments.uniform(0, duration / 2))
+            else:
+                time.sleep(moments.uniform(0, duration))
             # of one that has ended nothing is left but its status
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         if os.WIFSIGNALED(status):
             killed += 1
-            partial += any(found.stat().st_size for found in out.rglob(".*.journal.jsonl"))
+            partial += _has_rows(out)
         else:
             if status:
                 raise SystemExit(f"a run ended with status {status}")
