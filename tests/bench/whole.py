@@ -18,7 +18,7 @@ def run() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         weights = made.backbone(folder)
-        sources = {count: made.write(folder / str(count), count) for count in (SMALL, LARGE)}
+        sources = {count: made.write(folder / str(count), count, unlike=True) for count in (SMALL, LARGE)}
         ratios = []
         for turn in range(REPEATS + 1):
             seconds = {}
@@ -34,7 +34,7 @@ def run() -> Iterator[str]:
         weights = made.backbone(folder)
         peaks = {}
         for count in (200, 2000):
-            source = made.write(folder / str(count), count, size=256)
+            source = made.write(folder / str(count), count, size=256, unlike=True)
             peaks[count] = _score(source, weights, folder / "out", 1).peak
         ratio = f"{peaks[2000] / peaks[200]:.2f} ({peaks[2000] / 2**10:.0f} MB)"
         yield f"peak memory, 2,000 pairs / 200 pairs of 256x256: {ratio}"
