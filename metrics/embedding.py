@@ -70,7 +70,7 @@ class EmbeddingTier:
         ValueError: an unknown protocol, or no encoder where a folder was named.
         FileNotFoundError: `weights` names no checkpoint.
         ImportError: an extra isn't installed.
-        judge.cache_files.CacheError: the cache can't be read.
+        cache_files.CacheError: the cache can't be read.
 
     Attributes:
         name: `embedding`.

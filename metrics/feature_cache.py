@@ -2,7 +2,7 @@
 
 An entry stands under a digest of the image's content (its bytes as they came, and the grey levels it is shown with) and
 of what determines an embedding (the encoder's definition and the kind of device), so that a changed picture or model
-never meets an old value. Entries are lines of append-only files, see `judge.cache_lines`.
+never meets an old value. Entries are lines of append-only files, see `cache_lines`.
 """
 
 import base64
@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .judge.cache_files import CacheError
-from .judge.cache_lines import CacheLines
+from .cache_files import CacheError
+from .cache_lines import CacheLines
 from .signature import digest
 
 KEY_DIGITS = 32

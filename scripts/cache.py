@@ -24,9 +24,9 @@ from typing import Any
 from typing import BinaryIO
 from typing import cast
 
+from medgen_metrics import cache_files
 from medgen_metrics.feature_cache import FeatureCache
 from medgen_metrics.feature_cache import read_entry as read_feature
-from medgen_metrics.judge import cache_files
 from medgen_metrics.judge.cache import CacheError
 from medgen_metrics.judge.cache import Entry
 from medgen_metrics.judge.cache import ReplyCache

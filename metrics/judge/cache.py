@@ -1,7 +1,7 @@
 """The reply cache: what a judge answered, by the digest of all that determines the answer.
 
-A folder of append-only JSONL files (`cache_lines`), of which memory holds some 0.3 kB an entry whatever the replies'
-length.
+A folder of append-only JSONL files (`medgen_metrics.cache_lines`), of which memory holds some 0.3 kB an entry whatever
+the replies' length.
 
 A line is never changed. Where a key stands twice, a usable reply is taken before an unusable one, then the earlier
 one: every process and every later run sees the same.
@@ -22,8 +22,8 @@ from types import MappingProxyType
 from typing import Any
 from typing import NamedTuple
 
-from .cache_files import CacheError as CacheError
-from .cache_lines import CacheLines
+from ..cache_files import CacheError as CacheError
+from ..cache_lines import CacheLines
 from .entry import KEY_DIGITS
 from .entry import UNUSABLE
 from .entry import Entry as Entry

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from medgen_metrics.cache_files import CacheError
+from medgen_metrics.cache_files import files
 from medgen_metrics.feature_cache import MEMORY
 from medgen_metrics.feature_cache import Feature
 from medgen_metrics.feature_cache import FeatureCache
 from medgen_metrics.feature_cache import Features
-from medgen_metrics.judge.cache_files import CacheError
-from medgen_metrics.judge.cache_files import files
 from medgen_metrics.signature import digest
 
 KEYS = [digest(number, 32) for number in range(5)]

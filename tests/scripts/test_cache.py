@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from medgen_metrics.cache_files import files
 from medgen_metrics.judge.cache import ReplyCache
-from medgen_metrics.judge.cache_files import files
 from medgen_metrics.judge.entry import Entry
 from medgen_scripts.cli import main
 from medgen_scripts.lock import hold

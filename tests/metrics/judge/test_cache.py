@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from medgen_metrics.cache_files import files
+from medgen_metrics.cache_files import in_use
 from medgen_metrics.judge.cache import CacheError
 from medgen_metrics.judge.cache import ReplyCache
 from medgen_metrics.judge.cache import key
-from medgen_metrics.judge.cache_files import files
-from medgen_metrics.judge.cache_files import in_use
 from medgen_metrics.judge.entry import UNUSABLE
 from medgen_metrics.judge.entry import Entry
 from medgen_metrics.judge.entry import asked

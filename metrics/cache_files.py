@@ -11,7 +11,7 @@ from typing import Any
 from filelock import FileLock
 from filelock import Timeout
 
-from ..sources.jsonl import shorten
+from .sources.jsonl import shorten
 
 
 class CacheError(Exception):

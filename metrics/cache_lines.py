@@ -8,6 +8,8 @@ but its locks and its WAL don't work on the network file systems of clusters.)
 import json
 import logging
 import threading
+from abc import ABC
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +41,7 @@ class _Read:
     torn: bool = False
 
 
-class CacheLines:
+class CacheLines(ABC):
     """Lines in a folder. A subclass indexes them (`_index`, `_forget`).
 
     Args:
@@ -63,13 +65,13 @@ class CacheLines:
         self._lock = threading.RLock()
         self.refresh()
 
+    @abstractmethod
     def _index(self, name: str, start: int, row: dict[str, Any]) -> None:
         """Note where a line is, by its file and first byte. May raise what a row of another form makes it raise."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _forget(self) -> None:
         """Drop the index: all is read anew."""
-        raise NotImplementedError
 
     def refresh(self) -> None:
         """Take in what other processes have written since.
