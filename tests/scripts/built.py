@@ -44,6 +44,13 @@ def cell(document: Document, system: str, metric: str, *, group: str = "", kind:
     return found
 
 
+def marks(document: Document, metric: str, *, group: str = "", kind: str = "all") -> dict[str, str]:
+    """System -> its mark, of those that have one."""
+    lines = [line for line in document.tables[0].lines if (line.kind, line.group) == (kind, group)]
+    found = {line.system: cell(document, line.system, metric, kind=kind, group=group).mark for line in lines}
+    return {system: mark for system, mark in found.items() if mark}
+
+
 def foot(document: Document) -> str:
     return "\n".join([*(note for table in document.tables for note in table.notes), *document.notes])
 
