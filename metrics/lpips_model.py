@@ -4,7 +4,6 @@ The package's own constructor downloads the backbone where it does not find it. 
 weights and the backbone is read from a file that the caller names, so that nothing is fetched unasked.
 """
 
-import hashlib
 import threading
 import warnings
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .devices import inference
+from .file_digests import file_digest
 
 if TYPE_CHECKING:
     import torch
@@ -28,20 +28,11 @@ _MOST = {"cpu": 4, "cuda": 32}  # images, however small: a batch is always full
 
 _lock = threading.Lock()
 _models: dict[tuple[str, str, str], Any] = {}
-_digests: dict[tuple[str, int, int], str] = {}
 
 
 def weights_digest(path: Path) -> str:
     """First 16 hex digits of the SHA-256 of a weights file, read once a process while the file stays as it is."""
-    status = path.stat()
-    key = (str(path.resolve()), status.st_size, status.st_mtime_ns)
-    if key not in _digests:
-        sha = hashlib.sha256()
-        with path.open("rb") as file:
-            while block := file.read(2**20):
-                sha.update(block)
-        _digests[key] = sha.hexdigest()[:16]
-    return _digests[key]
+    return file_digest(path)[:16]
 
 
 def load(net: str, weights: Path, device: "torch.device") -> Any:

@@ -34,8 +34,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ..bertscore import file_digest
 from ..devices import inference
+from ..file_digests import file_digest
 from ..weights import MEDIMAGEINSIGHT_FILE
 from .base import Found
 from .base import unit

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from ..bertscore import file_digest
 from ..devices import inference
+from ..file_digests import file_digest
 from ..signature import digest
 from .base import Found
 from .base import unit

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ..bertscore import folder_digest
 from ..bertscore import quiet
 from ..devices import inference
+from ..file_digests import folder_digest
 from .base import Found
 from .base import unit
 

@@ -4,9 +4,7 @@ import re
 from pathlib import Path
 
 from .. import weights
-from ..bertscore import file_digest
-from ..bertscore import folder_digest
-from ..signature import digest
+from ..file_digests import folder_digest
 
 # besides the weights: what of a folder moves a reply
 _SETTINGS = ("chat_template.jinja", "chat_template.json", "preprocessor_config.json", "processor_config.json")
@@ -64,10 +62,3 @@ def commit_of(folder: Path) -> str | None:
     """The commit that a folder of the Hub's cache holds; None of another folder."""
     is_snapshot = re.fullmatch(r"[0-9a-f]{40}", folder.name) and folder.parent.name == "snapshots"
     return folder.name if is_snapshot else None
-
-
-def files_digest(folder: Path) -> str:
-    """Digest of all files below a folder by name and content, 16 hex digits; hidden ones apart."""
-    found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    names = {path.relative_to(folder).as_posix(): path for path in found}
-    return digest({name: file_digest(path) for name, path in names.items() if not re.search(r"(^|/)\.", name)})

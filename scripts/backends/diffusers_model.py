@@ -14,13 +14,13 @@ from typing import Any
 import anyio.to_thread
 import diffusers
 
+from medgen_metrics.file_digests import files_digest
 from medgen_metrics.serving.batches import Batches
 from medgen_metrics.serving.batches import Unready
 from medgen_metrics.serving.faults import REJECTED
 from medgen_metrics.serving.faults import CallFailed
 from medgen_metrics.serving.faults import RunStopped
 from medgen_metrics.serving.local_weights import commit_of
-from medgen_metrics.serving.local_weights import files_digest
 from medgen_metrics.weights import is_offline
 
 from ..errors import Failure

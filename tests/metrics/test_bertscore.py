@@ -12,9 +12,9 @@ import pytest
 from medgen_metrics import weights
 from medgen_metrics.bertscore import bert_scores
 from medgen_metrics.bertscore import find_encoder
-from medgen_metrics.bertscore import folder_digest
 from medgen_metrics.bertscore import scorer
 from medgen_metrics.bertscore import short_name
+from medgen_metrics.file_digests import folder_digest
 
 pytestmark = pytest.mark.xdist_group("bertscore")  # one load of the encoder
 
