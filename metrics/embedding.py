@@ -22,7 +22,7 @@ from .embedding_queue import embed
 from .embedding_queue import looked_at
 from .encoders import finding
 from .encoders.base import Found
-from .failures import Unscored
+from .failures import Teller
 from .feature_cache import FeatureCache
 from .feature_cache import Features
 from .rows import MetricSpec
@@ -101,7 +101,7 @@ class EmbeddingTier:
         self._device_name = device
         self._offline = offline
         self._cache = None if cache is None else FeatureCache(Path(cache))
-        self._told: set[str] = set()
+        self._teller = Teller(logger)
         if weights is not None or finding.is_here(model, weights):
             _ = self._found
 
@@ -232,7 +232,7 @@ class EmbeddingTier:
         for position, record in enumerate(done):
             for failure in record.failures:
                 if failure is not None and failure.detail:
-                    self._tell(f"predictions[{position}]" if names is None else names[position], failure)
+                    self._teller.tell(f"predictions[{position}]" if names is None else names[position], failure)
         return [[self._row(record, system) for record in done] for system in range(len(predictions))]
 
     def _row(self, record: Record, system: int) -> Row:
@@ -244,10 +244,3 @@ class EmbeddingTier:
         if cosine is None:
             return Row({}, {self._metric: "weights_missing"}, flags)
         return Row({self._metric: cosine}, {}, flags)
-
-    def _tell(self, name: str, failure: Unscored) -> None:
-        # One line a reason; a thousand lines would hide the others.
-        level = logging.INFO if failure.reason in self._told else logging.WARNING
-        self._told.add(failure.reason)
-        more = "" if level == logging.INFO else " (further ones of this reason are only counted)"
-        logger.log(level, "%s: %s%s", name, failure, more)

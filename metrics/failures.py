@@ -4,6 +4,7 @@ Source: DESIGN section 4. A *system's* reason is the evaluated system's fault an
 says so; an *evaluation's* reason is ours (no weights, no judge) and never does.
 """
 
+import logging
 import re
 
 SYSTEM = ("missing", "unreadable", "not_an_image", "too_large", "refused", "error_text", "empty", "unparsable")
@@ -25,6 +26,32 @@ class Unscored(Exception):
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
         self.detail = detail
+
+
+class Teller:
+    """Tells of samples that can't be scored: the first of a reason is a warning, further ones are information.
+
+    A thousand lines would hide the others.
+
+    Args:
+        logger: of the module that scores.
+    """
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self._logger = logger
+        self._told: set[str] = set()
+
+    def tell(self, name: str, failure: Unscored) -> None:
+        """Tell of one.
+
+        Args:
+            name: what to call the sample.
+            failure: why it has no score.
+        """
+        is_first = failure.reason not in self._told
+        self._told.add(failure.reason)
+        more = " (further ones of this reason are only counted)" if is_first else ""
+        self._logger.log(logging.WARNING if is_first else logging.INFO, "%s: %s%s", name, failure, more)
 
 
 def is_system_failure(reason: str) -> bool:

@@ -21,7 +21,7 @@ from . import lpips_model
 from . import ssim
 from . import weights
 from .devices import default_device
-from .failures import Unscored
+from .failures import Teller
 from .pixel_batches import LpipsQueue
 from .pixel_batches import SsimQueue
 from .pixel_pairs import IDENTICAL_PSNR
@@ -142,7 +142,7 @@ class PixelTier:
             )
         self._device_name = device
         self._offline = offline
-        self._told: set[str] = set()
+        self._teller = Teller(logger)
 
     # --- weights and how numbers are made ---------------------------------------------------------------------------
 
@@ -272,7 +272,7 @@ class PixelTier:
         for position, made in enumerate(drafts(self._plan, sources(predictions, references, windows, inputs))):
             for item, rows in zip(made.rows, drafted, strict=True):
                 if item.failure is not None and item.failure.detail:
-                    self._tell(f"predictions[{position}]" if names is None else names[position], item.failure)
+                    self._teller.tell(f"predictions[{position}]" if names is None else names[position], item.failure)
                 ssim_queue.add(item)
                 rows.append(item)
             lpips_queue.add(made)
@@ -335,10 +335,3 @@ class PixelTier:
         if item.failure is not None:
             return Row(item.values, {spec.name: item.failure.reason for spec in self.specs}, tuple(item.flags))
         return Row(item.values, item.reasons, tuple(item.flags))
-
-    def _tell(self, name: str, failure: Unscored) -> None:
-        # One line a reason; a thousand lines would hide the others.
-        level = logging.INFO if failure.reason in self._told else logging.WARNING
-        self._told.add(failure.reason)
-        more = "" if level == logging.INFO else " (further ones of this reason are only counted)"
-        logger.log(level, "%s: %s%s", name, failure, more)

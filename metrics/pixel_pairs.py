@@ -31,8 +31,6 @@ from .pixel_target import resized
 
 IDENTICAL_PSNR = 100.0  # dB, of identical images in the paper protocol
 
-_AHEAD = 8  # records read before they are asked for
-
 
 @dataclass
 class Draft:
