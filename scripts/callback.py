@@ -44,6 +44,7 @@ from .running.stages import Asking
 from .running.work import Work
 from .running.work import seed_of
 from .scoring import tiers
+from .scoring.options import ScoreOptions
 from .systems.file import ROLES
 from .systems.file import SystemFile
 from .systems.short import SHAPES
@@ -298,7 +299,7 @@ def _tiers(
     wanted = _METRICS[config] if metrics is None else tuple(metrics)
     if odd := [name for name in wanted if name not in known] or ([] if wanted else ["none"]):
         raise UsageError(f"metrics: config {config} has {', '.join(known)}; got {', '.join(odd)}")
-    options = tiers.TierOptions(protocol=protocol, offline=True, text_model=text_model)
+    options = tiers.TierOptions(ScoreOptions(protocol=protocol, offline=True, text_model=text_model))
     found: dict[str, tiers.TextWork | tiers.PixelWork] = {}
     for tier in dict.fromkeys(_TIER_OF[name] for name in wanted):
         chosen = [name for name in wanted if _TIER_OF[name] == tier]

@@ -10,8 +10,9 @@ from typing import Any
 
 import typer
 
+from medgen_metrics.judge import URL_VARIABLE
+
 from .cli_options import Protocol
-from .scoring.judge_options import URL_VARIABLE
 from .scoring.judge_options import JudgeOptions
 
 PANEL = "Judge"

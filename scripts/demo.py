@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from .run import run
-from .score import ScoreOptions
 from .score import score
+from .scoring.options import ScoreOptions
 from .table import table
 
 SYSTEMS = ("reference", "classical", "copy-input", "shuffled", "blank")

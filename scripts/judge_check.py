@@ -1,7 +1,6 @@
 """`medgen-bench judge-check`: does a judge order rightly what nobody should misorder, and is it swayed?"""
 
 import json
-import sys
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,12 +18,14 @@ from .judge_examine import examine
 from .records import load_records
 from .scoring.judge_options import JudgeOptions
 from .scoring.judge_options import build
+from .scoring.judging import SENTINEL
 from .scoring.judging import judge_failures
 from .scoring.judging import judge_sample
 from .scoring.judging import look_for_drift
 from .scoring.judging import usage_told
 from .scoring.results import make_folder
 from .subset import choose
+from .terminal import say
 
 if TYPE_CHECKING:
     from medgen_metrics.judge.probes import Original
@@ -88,13 +89,13 @@ def judge_check(judge: JudgeOptions, options: CheckOptions) -> Check:
             if judge.sentinel is not None:
                 told = look_for_drift(judge.sentinel, tier)
                 for text in told or [f"{judge.sentinel}: the judge gives the scores that it gave"]:
-                    print(f"medgen-bench: judge: {text}", file=sys.stderr)
+                    say(f"judge: {text}")
             check, rows, pairs = examine(originals, tier, options.seed, options.mark, options.injections)
             print(report(check))
             if options.save is not None:
                 _save(options.save, tier, options, pairs, rows, check)
             if (said := usage_told(tier)) is not None:
-                print(f"medgen-bench: {said}", file=sys.stderr)
+                say(said)
     return check
 
 
@@ -138,10 +139,7 @@ def _save(
     kept = [listed[place] for place in drift.choose(listed, [rows[sample.id] for sample in listed], tier.views, middle)]
     if not kept:
         raise Failure(f"--save {path}: no output has usable verdicts in every view, so that there is nothing to keep")
-    print(
-        f"medgen-bench: {len(kept)} outputs are judged {drift.REPEATS} times more, past the cache, to know the noise",
-        file=sys.stderr,
-    )
+    say(f"{len(kept)} outputs are judged {drift.REPEATS} times more, past the cache, to know the noise")
     saved: dict[str, Any] = {
         **drift.keep(kept, tier, tier.rubric.names),
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -165,4 +163,6 @@ def _save(
         ],
     }
     write_text(path, json.dumps(saved, ensure_ascii=False, indent=1) + "\n")
-    print(f"medgen-bench: kept in {path}; later runs look for drift with `score --sentinel {path}`", file=sys.stderr)
+    unasked = path.name == SENTINEL and path.parent == options.out
+    how = "later runs look for drift by it" if unasked else f"later runs look for drift with `score --sentinel {path}`"
+    say(f"kept in {path}; {how}")

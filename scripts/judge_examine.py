@@ -1,6 +1,5 @@
 """What `judge-check` finds of a judge: pairs judged, ordered, counted."""
 
-import sys
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .errors import UsageError
 from .progress import progress
+from .terminal import say
 
 if TYPE_CHECKING:
     from medgen_metrics.judge.accuracy import Accuracy
@@ -98,10 +98,9 @@ def examine(
         samples |= {pair.right.id: pair.right, pair.wrong.id: pair.wrong}
     samples |= {pair.swayed.id: pair.swayed for pair in swayed}
     rows: dict[str, Row] = {}
-    print(
-        f"medgen-bench: {len(pairs)} pairs of {len(originals)} records; {len(samples)} outputs are judged in "
-        f"{len(tier.views)} view(s)",
-        file=sys.stderr,
+    say(
+        f"{len(pairs)} pairs of {len(originals)} records; {len(samples)} outputs are judged in "
+        f"{len(tier.views)} view(s)"
     )
     with progress("judge-check", len(samples)) as advance:
 

@@ -10,13 +10,13 @@ from medgen_metrics.serving.usage import Usage
 from medgen_metrics.signature import digest
 
 from . import score as scoring_verb
-from .score import ScoreOptions
 from .scoring import journal
 from .scoring import tiers
 from .scoring.drive import is_open
 from .scoring.jobs import jobs
 from .scoring.judging import JudgeWork
 from .scoring.judging import judge_sample
+from .scoring.options import ScoreOptions
 from .scoring.task import Task
 from .scoring.task import read_tasks
 

@@ -24,10 +24,10 @@ from .join import Unjoined
 from .jsonl import Findings
 from .predictions import rows_of
 from .result_file import ResultFile
-from .score import ScoreOptions
 from .score import score
 from .scoring.jobs import given
 from .scoring.jobs import jobs
+from .scoring.options import ScoreOptions
 from .scoring.task import Task
 from .scoring.task import read_tasks
 

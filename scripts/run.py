@@ -15,13 +15,13 @@ from .records import load_records
 from .running.options import RunOptions
 from .running.options import Shard
 from .running.selection import selected
-from .running.telling import say
 from .systems import SYSTEMS
 from .systems import short
 from .systems.file import SystemFile
 from .systems.file import catalogue
 from .systems.file import is_file
 from .systems.file import load
+from .terminal import say
 
 
 def run(system: str | Path | SystemFile, config: str, **options: Any) -> Path:

@@ -7,8 +7,6 @@ import os
 import sys
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,16 +28,17 @@ from .scoring import tiers
 from .scoring.drive import score_tasks
 from .scoring.jobs import given
 from .scoring.jobs import jobs
-from .scoring.judge_options import JudgeOptions
 from .scoring.judge_options import left
 from .scoring.judging import SENTINEL
 from .scoring.judging import JudgeWork
 from .scoring.judging import judge_failures
 from .scoring.judging import look_for_drift
 from .scoring.judging import usage_told
+from .scoring.options import ScoreOptions
 from .scoring.task import Task
 from .scoring.task import exchange_digests
 from .scoring.task import read_tasks
+from .terminal import say
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -47,33 +46,6 @@ if TYPE_CHECKING:
 
 # What a run itself tells; `weights_missing` is told before it, and texts that don't parse are the metrics' own finding.
 _INTAKE = frozenset(REASONS) - {"weights_missing", "unparsable", "empty"}
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreOptions:
-    """What to score against, with what, and where to put it; the command line's options under their own names."""
-
-    edition: str = "paper"
-    data_dir: Path | None = None
-    tiers: tuple[str, ...] = ("pixel", "text")
-    out: Path = Path("out")
-    limit: int | None = None
-    seed: int = 0
-    subset: str | None = None
-    protocol: str = "paper"
-    processes: int | None = None
-    expect_processes: int | None = None
-    device: str | None = None
-    lpips_net: str = "alex"
-    lpips_weights: Path | None = None
-    text_model: str | None = None
-    text_layers: int | None = None
-    text_baseline: Path | None = None
-    embedding_model: str | None = None
-    embedding_weights: Path | None = None
-    image_roots: tuple[Path, ...] = ()
-    offline: bool = False
-    judge: JudgeOptions = field(default_factory=JudgeOptions)
 
 
 def score(
@@ -103,7 +75,7 @@ def score(
     tasks = read_tasks(todo, options.edition, options.data_dir, *selection, options.image_roots, options.subset)
     for task in tasks if here.is_main else ():
         for notice in task.notices:
-            _say(notice)
+            say(notice)
     locks = [
         hold(options.out / "scores" / task.job.system, task.job.config, f"scoring {task.job.config}")
         for task in tasks
@@ -150,7 +122,7 @@ def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, h
     for name, tier in built.items():
         for metric, why in tier.scorer.unavailable.items():
             if here.is_main:
-                _say(f"{name}: {metric} is left unscored: {why}")
+                say(f"{name}: {metric} is left unscored: {why}")
     try:
         score_tasks(tasks, built, options.out, here)
     finally:
@@ -169,7 +141,7 @@ def _prepare(built: Mapping[str, tiers.Tier], sentinel: Path | None) -> None:
                 _ = tier.scorer.definition
                 tier.drift = look_for_drift(sentinel, tier.scorer)
             for said in tier.drift or ([f"{sentinel}: no drift found"] if sentinel is not None else []):
-                _say(f"judge: {said}")
+                say(f"judge: {said}")
 
 
 def _sentinel(options: ScoreOptions) -> Path | None:
@@ -181,7 +153,7 @@ def _sentinel(options: ScoreOptions) -> Path | None:
 def _tell_usage(built: Mapping[str, tiers.Tier]) -> None:
     for tier in built.values():
         if isinstance(tier, JudgeWork) and (said := usage_told(tier.scorer)) is not None:
-            _say(said)
+            say(said)
 
 
 def build_tiers(
@@ -193,22 +165,7 @@ def build_tiers(
     dry_run: bool = False,
 ) -> dict[str, tiers.Tier]:
     """The tiers named that any task has use for; each is made once and serves them all."""
-    chosen = tiers.TierOptions(
-        protocol=options.protocol,
-        device=device,
-        offline=options.offline or None,
-        lpips_net=options.lpips_net,
-        lpips_weights=options.lpips_weights,
-        text_model=options.text_model,
-        text_layers=options.text_layers,
-        text_baseline=options.text_baseline,
-        embedding_model=options.embedding_model,
-        embedding_weights=options.embedding_weights,
-        judge=options.judge,
-        out=options.out,
-        processes=processes,
-        dry_run=dry_run,
-    )
+    chosen = tiers.TierOptions(options, device=device, processes=processes, dry_run=dry_run)
     used = {name for task in tasks for name in tiers.CONFIG_TIERS[task.job.config]}
     return {name: tiers.build(name, chosen) for name in names if name in used}
 
@@ -216,7 +173,7 @@ def build_tiers(
 def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: ScoreOptions) -> list[Path]:
     by_system: dict[str, dict[str, results.ConfigResult]] = {}
     for task in tasks:
-        lines = journal.read(options.out / "scores" / task.job.system, task.job.config, notice=_ignore)
+        lines = journal.read(options.out / "scores" / task.job.system, task.job.config, notice=journal.unsaid)
         rows: dict[str, tuple[tiers.Tier, list[Row]]] = {}
         for name in (name for name in built if name in tiers.CONFIG_TIERS[task.job.config]):
             definition = digest(built[name].scorer.definition)
@@ -230,7 +187,7 @@ def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: 
             rows[name] = (built[name], [lines[key].row for key in keys])
             _tell_failures(task, name, rows[name][1])
         if not rows:
-            _say(f"{task.job.place}: none of the chosen tiers applies to config {task.job.config}; nothing is scored")
+            say(f"{task.job.place}: none of the chosen tiers applies to config {task.job.config}; nothing is scored")
             continue
         content = [
             [task.content(name, position)[0] for name in tiers.CONTENT_TIERS[task.job.config]]
@@ -256,7 +213,7 @@ def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: 
         suffix = "" if options.protocol == "paper" else f".{options.protocol}"
         path = options.out / "results" / f"{system}{suffix}.json"
         for notice in results.merge(path, system, options.edition, options.protocol, configs):
-            _say(notice)
+            say(notice)
         written.append(path)
     return written
 
@@ -276,7 +233,7 @@ def _tell_failures(task: Task, tier: str, rows: Sequence[Row]) -> None:
             found.setdefault(reason, []).append(task.records.ids[position])
     if found:
         counts = ", ".join(f"{reason} {len(ids)} (first {ids[0]})" for reason, ids in sorted(found.items()))
-        _say(f"{task.job.system} {task.job.config}: of {len(rows)} records {tier} leaves unscored: {counts}")
+        say(f"{task.job.system} {task.job.config}: of {len(rows)} records {tier} leaves unscored: {counts}")
 
 
 def _fetch_weights(names: Sequence[str], options: ScoreOptions) -> None:
@@ -318,14 +275,6 @@ def _arguments(paths: Sequence[str], options: ScoreOptions, config: str | None, 
             arguments += [flag, str(value)]
     # Behind the marker a name may begin with a dash.
     return [*arguments, "--", *paths]
-
-
-def _say(message: str) -> None:
-    print(f"medgen-bench: {message}", file=sys.stderr)
-
-
-def _ignore(message: str) -> None:
-    pass
 
 
 if __name__ == "__main__":

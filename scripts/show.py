@@ -1,6 +1,5 @@
 """`medgen-bench show`: a record in words, and its images beside the systems' outputs in one PNG."""
 
-import sys
 from collections.abc import Iterator
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -28,6 +27,7 @@ from .scoring.jobs import sources
 from .show_sheet import Panel
 from .show_sheet import sheet
 from .terminal import printable
+from .terminal import say
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -125,7 +125,7 @@ def _outputs(
         found = read_predictions(job.path, records, image_roots=image_roots, findings=findings)
         if findings.count:
             said = f"{findings.count} bad rows in {job.place} are left out; `medgen-bench validate` names them"
-            print(f"medgen-bench: {said}", file=sys.stderr)
+            say(said)
         if (prediction := found.by_id.get(record.id)) is not None:
             yield Output(job.system, prediction)
 

@@ -1,4 +1,11 @@
-"""Texts of data and models as a terminal may print them."""
+"""What is told beside the output, and texts of data and models as a terminal may print them."""
+
+import sys
+
+
+def say(message: str) -> None:
+    """Tell the person at the terminal, on standard error."""
+    print(f"medgen-bench: {message}", file=sys.stderr)
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -12,13 +12,13 @@ from ..serving.addresses import key_from
 from ..serving.budget import Budget
 from ..serving.budget import Prices
 from ..serving.usage import Usage
+from . import URL_VARIABLE
 from .client import KEY_VARIABLE
 from .client import Backend
 from .client import OpenAIBackend
 from .counted import Counted
 
 DEFAULT_MODEL = "Qwen/Qwen3-VL-8B-Instruct"
-URL_VARIABLE = "MEDGEN_JUDGE_URL"
 BACKENDS = ("openai", "transformers")
 FORMATS = ("json_schema", "json_object", "text")
 

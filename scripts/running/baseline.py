@@ -15,6 +15,7 @@ from ..progress import progress
 from ..records import Record
 from ..records import Records
 from ..systems import build
+from ..terminal import say
 from . import images
 from .manifest import Manifest
 from .manifest import about_run
@@ -25,7 +26,6 @@ from .selection import share
 from .store import Row
 from .store import Store
 from .store import Written
-from .telling import say
 
 _MODELS_ONLY = (
     "blind",

@@ -23,6 +23,7 @@ from ..records import Records
 from ..subset import Subset
 from ..systems.component import WHERE
 from ..systems.file import SystemFile
+from ..terminal import say
 from . import admission
 from . import images
 from . import prompts
@@ -42,7 +43,6 @@ from .stages import Asking
 from .store import Store
 from .store import Written
 from .telling import Teller
-from .telling import say
 from .telling import telling
 from .work import Work
 from .work import draft_of

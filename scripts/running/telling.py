@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from time import monotonic
 
 from ..progress import progress
+from ..terminal import say
 
 _EVERY = 60.0  # seconds between lines
 
@@ -65,8 +66,3 @@ def telling(label: str, total: int, cost: Callable[[], float | None]) -> Iterato
     """Tell of a run of `total` records until the block ends."""
     with progress(label, total) as advance:
         yield Teller(label, total, cost, lambda note: advance(1, note=note))
-
-
-def say(message: str) -> None:
-    """A line for the person at the terminal."""
-    print(f"medgen-bench: {message}", file=sys.stderr)

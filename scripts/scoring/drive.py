@@ -1,6 +1,5 @@
 """Scores: batch after batch, each taken by the process that asks next, and journalled as it is done."""
 
-import sys
 from collections import OrderedDict
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from medgen_metrics.signature import digest
 from ..errors import Failure
 from ..progress import progress
 from ..records import Record
+from ..terminal import say
 from . import journal
 from . import launch
 from . import tiers
@@ -68,7 +68,7 @@ def is_open(row: Row) -> bool:
 
 def _done(task: Task, out: Path, here: launch.Ranks) -> set[str]:
     folder = out / "scores" / task.job.system
-    lines = journal.stream(folder, task.job.config, notice=_say if here.is_main else _ignore)
+    lines = journal.stream(folder, task.job.config, notice=say if here.is_main else journal.unsaid)
     return {line.key for line in lines if not is_open(line.row)}
 
 
@@ -259,11 +259,3 @@ class _Stage:
     def _check_launcher(self) -> None:
         if self._here.is_orphan():
             raise Failure("the launcher of this process is gone; what is scored is kept")
-
-
-def _say(message: str) -> None:
-    print(f"medgen-bench: {message}", file=sys.stderr)
-
-
-def _ignore(message: str) -> None:
-    pass

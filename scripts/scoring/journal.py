@@ -146,6 +146,10 @@ def _lines(path: Path, notice: Callable[[str], None]) -> Iterator[Line]:
         notice(f"{path}:{number}: dropped a torn last line, left by a run that was killed; its score is computed again")
 
 
+def unsaid(message: str) -> None:
+    """A `notice` for processes that leave telling to the main one."""
+
+
 class Writer:
     """Appends lines to a file of this process alone; `close` or a `with` block ends it.
 

@@ -1,6 +1,5 @@
 """What the user chose about the judge; `score`, `plan` and `judge-check` take the same."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import fields
@@ -9,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
+from medgen_metrics.judge import URL_VARIABLE
+
 from ..errors import Failure
 from ..errors import UsageError
 
 if TYPE_CHECKING:
     from medgen_metrics.judge.tier import JudgeTier
 
-URL_VARIABLE = "MEDGEN_JUDGE_URL"
 VIEWS = {
     "both": ("with_reference", "without_reference"),
     "with-reference": ("with_reference",),
@@ -80,22 +80,16 @@ def build(
     from medgen_metrics.judge.tier import DEFAULT_MODEL
     from medgen_metrics.judge.tier import JudgeTier
 
-    urls = options.judge_url or tuple(filter(None, os.environ.get(URL_VARIABLE, "").split(",")))
-    if options.judge_backend == "openai" and not urls and not options.jury:
-        raise UsageError(
-            f"tier judge: expected --judge-url URL (or ${URL_VARIABLE}) of an OpenAI-compatible server, or "
-            f"--judge-backend transformers, got neither; `medgen-bench judge-serve --print` shows how to serve a judge"
-        )
     if options.max_requests is not None and 0 < options.max_requests < processes:
         raise UsageError(
             f"--max-requests: expected at least one for each of the {processes} processes that share them, got "
             f"{options.max_requests}"
         )
     try:
-        return JudgeTier(
+        tier = JudgeTier(
             protocol=protocol,
             model=options.judge_model or DEFAULT_MODEL,
-            url=urls,
+            url=options.judge_url,
             backend=options.judge_backend,
             jury=tuple(part.strip() for part in options.jury.split(",") if part.strip()) if options.jury else (),
             rubric=options.rubric,
@@ -120,6 +114,12 @@ def build(
         )
     except (ValueError, OSError) as error:
         raise UsageError(f"tier judge: {error}") from error
+    if any(judge.served and not judge.urls for judge in tier.judges):
+        raise UsageError(
+            f"tier judge: expected --judge-url URL (or ${URL_VARIABLE}) of an OpenAI-compatible server, or "
+            f"--judge-backend transformers, got neither; `medgen-bench judge-serve --print` shows how to serve a judge"
+        )
+    return tier
 
 
 def left(options: JudgeOptions, tier: "JudgeTier", processes: int) -> JudgeOptions:

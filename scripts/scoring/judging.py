@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from medgen_metrics.judge.prompt import JudgeSample
     from medgen_metrics.judge.tier import JudgeTier
 
-Reasons = Callable[[Prediction | None], str]
-
-
 SENTINEL = "judge-check.json"
 """The file in the output folder that `judge-check --save` may leave, and that `score` looks at by itself."""
 

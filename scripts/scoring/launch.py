@@ -15,6 +15,7 @@ from typing import Protocol
 
 from ..errors import Failure
 from ..errors import UsageError
+from ..terminal import say
 
 # Scoring holds no collective but the last barrier, and ranks reach it as far apart as their shares are long.
 _BARRIER_LIMIT = timedelta(days=7)
@@ -219,7 +220,7 @@ def main(arguments: list[str]) -> int:
         if failure.exitcode > 0:
             return int(failure.exitcode)
         killed = f"process {rank} of the run was killed by signal {-failure.exitcode}"
-        print(f"medgen-bench: {killed}; what is scored is kept, run again", file=sys.stderr)
+        say(f"{killed}; what is scored is kept, run again")
         return 1
     return 0
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
-from dataclasses import field
-from pathlib import Path
 from typing import Any
 from typing import Protocol
 
@@ -20,9 +18,9 @@ from ..image_source import as_input
 from ..predictions import Prediction
 from ..records import Record
 from . import judge_options
-from .judge_options import JudgeOptions
 from .judging import JudgeWork
 from .judging import judge_digests
+from .options import ScoreOptions
 from .work import Sample
 from .work import Work
 
@@ -35,22 +33,24 @@ UNRESIZED = "unresized_resolution"  # flag of an output of that task that is lef
 
 @dataclass(frozen=True, slots=True)
 class TierOptions:
-    """What the user chose about the metrics."""
+    """What the user chose, and what this process has to do with it.
 
-    protocol: str = "paper"
+    Attributes:
+        user: the user's options.
+        device: torch's name of this process's device; None lets the tier choose.
+        processes: how many share concurrency and budget.
+        dry_run: no server is asked anything.
+    """
+
+    user: ScoreOptions
     device: str | None = None
-    offline: bool | None = None
-    lpips_net: str = "alex"
-    lpips_weights: Path | None = None
-    text_model: str | None = None
-    text_layers: int | None = None
-    text_baseline: Path | None = None
-    embedding_model: str | None = None
-    embedding_weights: Path | None = None
-    judge: JudgeOptions = field(default_factory=JudgeOptions)
-    out: Path = Path("out")
     processes: int = 1
     dry_run: bool = False
+
+    @property
+    def offline(self) -> bool | None:
+        """Whether the user wants no download; None leaves it to the environment."""
+        return self.user.offline or None
 
 
 class Scorer(Protocol):
@@ -193,19 +193,19 @@ class PixelWork(Work):
         from medgen_metrics.pixel import PixelTier
 
         self.scorer = PixelTier(
-            protocol=options.protocol,
-            lpips_net=options.lpips_net,
-            lpips_weights=options.lpips_weights,
+            protocol=options.user.protocol,
+            lpips_net=options.user.lpips_net,
+            lpips_weights=options.user.lpips_weights,
             device=options.device,
             offline=options.offline,
         )
-        if options.lpips_weights is not None:
+        if options.user.lpips_weights is not None:
             # A file that holds something else is told now, not at the first pair.
             self.scorer.load()
         self.options = {
-            "protocol": options.protocol,
+            "protocol": options.user.protocol,
             "metrics": ["ssim", "psnr", "lpips"],
-            "lpips_net": options.lpips_net,
+            "lpips_net": options.user.lpips_net,
         }
 
     def score(self, samples: Sequence[Sample]) -> list[Row]:
@@ -239,14 +239,14 @@ class EmbeddingWork(Work):
         from medgen_metrics.embedding import EmbeddingTier
 
         self.scorer = EmbeddingTier(
-            protocol=options.protocol,
-            model=options.embedding_model,
-            weights=options.embedding_weights,
-            cache=options.out / FEATURES,
+            protocol=options.user.protocol,
+            model=options.user.embedding_model,
+            weights=options.user.embedding_weights,
+            cache=options.user.out / FEATURES,
             device=options.device,
             offline=options.offline,
         )
-        if options.embedding_model is not None or options.embedding_weights is not None:
+        if options.user.embedding_model is not None or options.user.embedding_weights is not None:
             # A file that holds something else is told now, not at the first pair.
             self.scorer.load()
         self.options = self.scorer.options
@@ -280,10 +280,10 @@ class TextWork(Work):
         from medgen_metrics.text import TextTier
 
         self.scorer = TextTier(
-            protocol=options.protocol,
-            model=options.text_model,
-            num_layers=options.text_layers,
-            baseline_path=options.text_baseline,
+            protocol=options.user.protocol,
+            model=options.user.text_model,
+            num_layers=options.user.text_layers,
+            baseline_path=options.user.text_baseline,
             device=options.device,
             offline=options.offline,
         )
@@ -307,15 +307,15 @@ class TextWork(Work):
 def _judge(options: TierOptions) -> JudgeWork:
     return JudgeWork(
         judge_options.build(
-            options.judge,
-            protocol=options.protocol,
-            out=options.out,
+            options.user.judge,
+            protocol=options.user.protocol,
+            out=options.user.out,
             device=options.device,
             offline=options.offline,
             processes=options.processes,
             dry_run=options.dry_run,
         ),
-        has_budget=options.judge.max_requests is not None or options.judge.max_cost is not None,
+        has_budget=options.user.judge.max_requests is not None or options.user.judge.max_cost is not None,
     )
 
 

@@ -15,8 +15,8 @@ import sys
 import time
 from pathlib import Path
 
-from medgen_scripts.score import ScoreOptions
 from medgen_scripts.score import score
+from medgen_scripts.scoring.options import ScoreOptions
 
 from .scored import options
 

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 import medgen_bench
-from medgen_scripts.score import ScoreOptions
+from medgen_scripts.scoring.options import ScoreOptions
 
 TASKS = {"edit": ("noise-reconstruction", "style-transfer"), "vqa": ("multiple-choice", "question-answering")}
 

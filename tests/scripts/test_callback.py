@@ -11,8 +11,8 @@ from medgen_scripts.callback import MedGenCallback
 from medgen_scripts.errors import UsageError
 from medgen_scripts.run import run
 from medgen_scripts.running.work import seed_of
-from medgen_scripts.score import ScoreOptions
 from medgen_scripts.score import score
+from medgen_scripts.scoring.options import ScoreOptions
 from medgen_scripts.systems.file import SystemFile
 from tests.metrics.judge.tiny_qwen3vl import write
 

@@ -11,11 +11,11 @@ from medgen_scripts import subset
 from medgen_scripts.cli import main
 from medgen_scripts.errors import UsageError
 from medgen_scripts.lock import hold
-from medgen_scripts.score import ScoreOptions
 from medgen_scripts.score import _arguments
 from medgen_scripts.score import score
 from medgen_scripts.scoring import tiers
 from medgen_scripts.scoring.judge_options import JudgeOptions
+from medgen_scripts.scoring.options import ScoreOptions
 
 from .scored import options
 from .scored import png

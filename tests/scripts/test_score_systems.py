@@ -12,9 +12,9 @@ from torchvision.models import alexnet
 
 from medgen_scripts import result_file
 from medgen_scripts.records import Records
-from medgen_scripts.score import ScoreOptions
 from medgen_scripts.score import score
 from medgen_scripts.scoring import tiers
+from medgen_scripts.scoring.options import ScoreOptions
 
 from .scored import options
 from .scored import rows

@@ -11,6 +11,7 @@ from medgen_metrics.rows import Row
 from medgen_scripts.predictions import Prediction
 from medgen_scripts.records import Picture
 from medgen_scripts.records import Record
+from medgen_scripts.scoring.options import ScoreOptions
 from medgen_scripts.scoring.tiers import PixelWork
 from medgen_scripts.scoring.tiers import TierOptions
 from medgen_scripts.scoring.tiers import image_digests
@@ -42,7 +43,7 @@ RECORD = Record(
 def score(folder: Path, record: Record, output: Picture) -> Row:
     (folder / "output.png").write_bytes(output.data)
     prediction = Prediction(record.id, None, folder / "output.png", None, {})
-    (row,) = PixelWork(TierOptions(offline=True)).score([(record, prediction)])
+    (row,) = PixelWork(TierOptions(ScoreOptions(offline=True))).score([(record, prediction)])
     return row
 
 
