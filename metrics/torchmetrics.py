@@ -31,6 +31,9 @@ class TierMetric(Metric):
     Args:
         tier: what scores.
         kwargs: torchmetrics' own keywords (`sync_on_compute`, `dist_sync_fn`, …).
+
+    Raises:
+        ValueError: a metric with further figures that no sums tell.
     """
 
     full_state_update = False
@@ -145,15 +148,17 @@ def _sums(rows: Sequence[Row], spec: MetricSpec) -> list[float]:
     return [sum(values), len(values), applicable, sum(spec.is_scored(row) for row in rows)]
 
 
+# of each metric that has further figures
+_EXTRA_COLUMNS = {"em": ("right", "parsed", "closed", "chance", "choices"), "psnr": ("mse", "identical", "compared")}
+
+
 def _extra_columns(spec: MetricSpec) -> tuple[str, ...]:
     """What the metric's further figures are made of."""
     if spec.extras is None:
         return ()
-    if spec.name == "em":
-        return ("right", "parsed", "closed", "chance", "choices")
-    if spec.name == "psnr":
-        return ("mse", "identical", "compared")
-    raise NotImplementedError(f"{spec.name}: its further figures have no sums here")
+    if spec.name not in _EXTRA_COLUMNS:
+        raise ValueError(f"{spec.name}: expected further figures of {', '.join(_EXTRA_COLUMNS)} only; use its module")
+    return _EXTRA_COLUMNS[spec.name]
 
 
 def _sum_beside(rows: Sequence[Row], spec: MetricSpec, column: str) -> float:
