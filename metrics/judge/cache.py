@@ -27,11 +27,8 @@ from ..cache_lines import CacheLines
 from .entry import KEY_DIGITS
 from .entry import UNUSABLE
 from .entry import Entry as Entry
-from .entry import asked as asked
 from .entry import check
 from .entry import is_key
-from .entry import key as key
-from .entry import key_of as key_of
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +161,7 @@ class ReplyCache(CacheLines):
         anyone waits for it, so whoever is cancelled takes it from nobody; once nobody waits it is cancelled.
 
         Args:
-            key: see `entry.key`.
+            key: see `entry.key_of`.
             ask: sends the request; called once however many ask.
             usable: an entry that gave no verdict doesn't count: it is asked for again.
 
@@ -208,5 +205,5 @@ def _digits(key: str) -> bytes:
         ValueError: no key.
     """
     if not is_key(key):
-        raise ValueError(f"key: expected {KEY_DIGITS} hex digits, as `entry.key` gives, got {str(key)[:40]!r}")
+        raise ValueError(f"key: expected {KEY_DIGITS} hex digits, as `entry.key_of` gives, got {str(key)[:40]!r}")
     return bytes.fromhex(key)

@@ -81,30 +81,6 @@ def key_of(what: Mapping[str, Any]) -> str:
     return digest(dict(what), KEY_DIGITS)
 
 
-def key(
-    identity: Any,
-    *,
-    model: str,
-    mode: str | None,
-    params: Mapping[str, Any],
-    rubric_digest: str,
-    schema_digest: str,
-    sample: int,
-) -> str:
-    """`key_of(asked(…))`."""
-    return key_of(
-        asked(
-            identity,
-            model=model,
-            mode=mode,
-            params=params,
-            rubric_digest=rubric_digest,
-            schema_digest=schema_digest,
-            sample=sample,
-        )
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A reply.

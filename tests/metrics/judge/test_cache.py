@@ -17,7 +17,6 @@ from medgen_metrics.cache_files import files
 from medgen_metrics.cache_files import in_use
 from medgen_metrics.judge.cache import CacheError
 from medgen_metrics.judge.cache import ReplyCache
-from medgen_metrics.judge.cache import key
 from medgen_metrics.judge.entry import UNUSABLE
 from medgen_metrics.judge.entry import Entry
 from medgen_metrics.judge.entry import asked
@@ -81,9 +80,10 @@ def told() -> list[str]:
 def test_all_that_determines_a_reply_is_in_its_key(change: dict[str, object]) -> None:
     messages = [{"role": "user", "content": "an image"}]
     same = {**PARTS, "params": {"seed": 0, "temperature": 0.0}}
-    assert key(messages, **PARTS) == key(messages, **same)
-    assert key(messages, **PARTS) != key(messages, **{**PARTS, **change})
-    assert key(messages, **PARTS) != key([*messages, messages[0]], **PARTS)
+    key = key_of(asked(messages, **PARTS))
+    assert key == key_of(asked(messages, **same))
+    assert key != key_of(asked(messages, **{**PARTS, **change}))
+    assert key != key_of(asked([*messages, messages[0]], **PARTS))
 
 
 @pytest.mark.parametrize("text", ["", "line\nbreaks\r\u2028\x00", "Läsion 病灶 \ud83d alone", '{"score": 5}'])
