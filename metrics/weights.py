@@ -6,10 +6,12 @@ reached, so that a machine without a network learns it in seconds.
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
+
+from . import backbones
 
 TIMEOUT = 5.0  # seconds, to find out that a server can't be reached
 
@@ -72,78 +74,14 @@ def reachable(url: str) -> bool:
     return True
 
 
-# --- torchvision backbones of LPIPS ---------------------------------------------------------------------------------
-
-
-# As torchvision has them (a test compares): importing it takes seconds, and only these names are needed here.
-_BACKBONES = {
-    "alex": "alexnet-owt-7be5be79.pth",
-    "squeeze": "squeezenet1_1-b8a52dc0.pth",
-    "vgg": "vgg16-397923af.pth",
-}
-
-
-def _backbone_url(net: str) -> str:
-    return f"https://download.pytorch.org/models/{_BACKBONES[net]}"
-
-
-def _backbone_path(net: str) -> Path:
-    return _hub_dir() / "checkpoints" / _backbone_url(net).rsplit("/", 1)[-1]
-
-
-def _hub_dir() -> Path:
-    """torch's `hub.get_dir()`; where torch isn't imported, and nobody can have set another, without it."""
-    if "torch" in sys.modules:
-        from torch import hub
-
-        return Path(hub.get_dir())
-    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    return Path(os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))).expanduser() / "hub"
-
-
-def _find_backbone(net: str) -> Path | None:
-    path = _backbone_path(net)
-    return path if path.is_file() else None
-
-
-def _fetch_backbone(net: str) -> Path:
-    from torch import hub
-
-    path = _backbone_path(net)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # The digest is part of the file's name; torch checks it and renames only a complete file into place.
-    expected = path.stem.rsplit("-", 1)[-1]
-    hub.download_url_to_file(_backbone_url(net), str(path), hash_prefix=expected, progress=True)
-    return path
-
-
-# --- encoders on the Hub --------------------------------------------------------------------------------------------
+# --- models on the Hub ------------------------------------------------------------------------------------------------
 
 PUBMEDBERT = "microsoft/BiomedNLP-PubMedBERT-base-uncased-abstract"
 # Only one format of the weights is needed, and never another framework's.
 _ENCODER_FILES = ["*.json", "*.txt", "*.safetensors", "pytorch_model.bin"]
 
-
 MEDIMAGEINSIGHT = "lion-ai/MedImageInsights"
 MEDIMAGEINSIGHT_FILE = "2024.09.27/vision_model/medimageinsigt-v1.0.0.pt"  # (sic); both towers in one file
-
-
-def _find_medimageinsight() -> Path | None:
-    folder = _snapshot(MEDIMAGEINSIGHT, None, [MEDIMAGEINSIGHT_FILE])
-    path = None if folder is None else folder / MEDIMAGEINSIGHT_FILE
-    return path if path is not None and path.is_file() else None
-
-
-def _fetch_medimageinsight() -> Path:
-    from huggingface_hub import hf_hub_download
-
-    return Path(hf_hub_download(MEDIMAGEINSIGHT, MEDIMAGEINSIGHT_FILE, etag_timeout=TIMEOUT))
-
-
-def _find_encoder(repo: str) -> Path | None:
-    folder = _snapshot(repo, None, _ENCODER_FILES)
-    complete = folder is not None and (folder / "config.json").is_file() and any(folder.glob("*model*"))
-    return folder if complete else None
 
 
 def _snapshot(repo: str, revision: str | None, files: list[str]) -> Path | None:
@@ -170,72 +108,26 @@ def _hub_by_hand(repo: str, revision: str | None, files: list[str]) -> str:
     )
 
 
-def _fetch_encoder(repo: str) -> Path:
-    from huggingface_hub import snapshot_download
-
-    return Path(snapshot_download(repo, allow_patterns=_ENCODER_FILES, etag_timeout=TIMEOUT))
-
-
 def _hub_url() -> str:
     from huggingface_hub import constants
 
     return str(constants.ENDPOINT)
 
 
-def _lpips(net: str, megabytes: int) -> Weights:
-    return Weights(
-        name=f"lpips-{net}",
-        tier="pixel",
-        metric="lpips",
-        origin=f"torchvision ImageNet backbone ({net}); the linear heads ship with the lpips package",
-        megabytes=megabytes,
-        licence="BSD-3-Clause",
-        find=lambda: _find_backbone(net),
-        fetch=lambda: _fetch_backbone(net),
-        url=lambda: _backbone_url(net),
-        by_hand=lambda: (
-            f"get {_backbone_url(net)} ({megabytes} MB) on a machine with a network and put it here as "
-            f"{_backbone_path(net)}"
-        ),
-    )
-
-
-def hub_encoder(repo: str) -> Weights:
-    """A text encoder of the user's choice on the Hub; its size and licence are its repository's affair."""
-    return Weights(
-        name=repo,
-        tier="text",
-        metric="bertscore",
-        origin=f"Hugging Face Hub {repo}",
-        megabytes=0,
-        licence="see its card",
-        find=lambda: _find_encoder(repo),
-        fetch=lambda: _fetch_encoder(repo),
-        url=_hub_url,
-        by_hand=lambda: _hub_by_hand(repo, None, _ENCODER_FILES),
-    )
-
-
-def hub_model(repo: str, revision: str | None, *, tier: str, metric: str, files: list[str]) -> Weights:
-    """A model of the user's choice on the Hub, its safetensors in one file or in shards.
-
-    Args:
-        repo: `owner/name`.
-        revision: branch, tag or commit; None is the main branch.
-        tier: what needs it.
-        metric: what of the tier.
-        files: patterns of what is downloaded.
-    """
+def _on_hub(
+    repo: str,
+    files: list[str],
+    is_complete: Callable[[Path], bool],
+    *,
+    tier: str,
+    metric: str,
+    revision: str | None = None,
+) -> Weights:
+    """Of a repository on the Hub the files of some patterns; its size and licence are its card's affair."""
 
     def find() -> Path | None:
         folder = _snapshot(repo, revision, files)
-        if folder is None or not (folder / "config.json").is_file():
-            return None
-        index = folder / "model.safetensors.index.json"
-        if not index.is_file():
-            return folder if (folder / "model.safetensors").is_file() else None
-        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        return folder if all((folder / shard).is_file() for shard in shards) else None
+        return folder if folder is not None and is_complete(folder) else None
 
     def fetch() -> Path:
         from huggingface_hub import snapshot_download
@@ -256,6 +148,38 @@ def hub_model(repo: str, revision: str | None, *, tier: str, metric: str, files:
     )
 
 
+def hub_encoder(repo: str) -> Weights:
+    """A text encoder of the user's choice on the Hub; its size and licence are its repository's affair."""
+
+    def is_complete(folder: Path) -> bool:
+        return (folder / "config.json").is_file() and any(folder.glob("*model*"))
+
+    return _on_hub(repo, _ENCODER_FILES, is_complete, tier="text", metric="bertscore")
+
+
+def hub_model(repo: str, revision: str | None, *, tier: str, metric: str, files: list[str]) -> Weights:
+    """A model of the user's choice on the Hub, its safetensors in one file or in shards.
+
+    Args:
+        repo: `owner/name`.
+        revision: branch, tag or commit; None is the main branch.
+        tier: what needs it.
+        metric: what of the tier.
+        files: patterns of what is downloaded.
+    """
+
+    def is_complete(folder: Path) -> bool:
+        if not (folder / "config.json").is_file():
+            return False
+        index = folder / "model.safetensors.index.json"
+        if not index.is_file():
+            return (folder / "model.safetensors").is_file()
+        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        return all((folder / shard).is_file() for shard in shards)
+
+    return _on_hub(repo, files, is_complete, tier=tier, metric=metric, revision=revision)
+
+
 def hub_open_clip(repo: str, files: list[str]) -> Weights:
     """An open_clip model of the user's choice on the Hub.
 
@@ -264,27 +188,61 @@ def hub_open_clip(repo: str, files: list[str]) -> Weights:
         files: patterns of what is downloaded.
     """
 
+    def is_complete(folder: Path) -> bool:
+        return (folder / "open_clip_config.json").is_file() and any(folder.glob("*_model.*"))
+
+    return _on_hub(repo, files, is_complete, tier="embedding", metric="cosine")
+
+
+def _medimageinsight() -> Weights:
+    """Of its repository one file, which is given, not its folder."""
+    found = _on_hub(
+        MEDIMAGEINSIGHT,
+        [MEDIMAGEINSIGHT_FILE],
+        lambda folder: (folder / MEDIMAGEINSIGHT_FILE).is_file(),
+        tier="embedding",
+        metric="mii",
+    )
+
     def find() -> Path | None:
-        folder = _snapshot(repo, None, files)
-        complete = folder is not None and (folder / "open_clip_config.json").is_file() and any(folder.glob("*_model.*"))
-        return folder if complete else None
+        folder = found.find()
+        return None if folder is None else folder / MEDIMAGEINSIGHT_FILE
 
     def fetch() -> Path:
-        from huggingface_hub import snapshot_download
+        from huggingface_hub import hf_hub_download
 
-        return Path(snapshot_download(repo, allow_patterns=files, etag_timeout=TIMEOUT))
+        # of a snapshot a file that isn't there would be missed by nobody
+        return Path(hf_hub_download(MEDIMAGEINSIGHT, MEDIMAGEINSIGHT_FILE, etag_timeout=TIMEOUT))
 
-    return Weights(
-        name=repo,
-        tier="embedding",
-        metric="cosine",
-        origin=f"Hugging Face Hub {repo}",
-        megabytes=0,
-        licence="see its card",
+    return replace(
+        found,
+        name="medimageinsight",
+        origin=f"Hugging Face Hub {MEDIMAGEINSIGHT}, {MEDIMAGEINSIGHT_FILE}",
+        megabytes=2464,
+        licence="MIT",
         find=find,
         fetch=fetch,
-        url=_hub_url,
-        by_hand=lambda: _hub_by_hand(repo, None, files),
+    )
+
+
+# --- what the metrics need --------------------------------------------------------------------------------------------
+
+
+def _lpips(net: str, megabytes: int) -> Weights:
+    return Weights(
+        name=f"lpips-{net}",
+        tier="pixel",
+        metric="lpips",
+        origin=f"torchvision ImageNet backbone ({net}); the linear heads ship with the lpips package",
+        megabytes=megabytes,
+        licence="BSD-3-Clause",
+        find=lambda: backbones.find(net),
+        fetch=lambda: backbones.fetch(net),
+        url=lambda: backbones.url(net),
+        by_hand=lambda: (
+            f"get {backbones.url(net)} ({megabytes} MB) on a machine with a network and put it here as "
+            f"{backbones.path_of(net)}"
+        ),
     )
 
 
@@ -294,30 +252,8 @@ REGISTRY: dict[str, Weights] = {
         _lpips("alex", 244),
         _lpips("squeeze", 5),
         _lpips("vgg", 553),
-        Weights(
-            name="pubmedbert",
-            tier="text",
-            metric="bertscore",
-            origin=f"Hugging Face Hub {PUBMEDBERT}",
-            megabytes=441,
-            licence="MIT",
-            find=lambda: _find_encoder(PUBMEDBERT),
-            fetch=lambda: _fetch_encoder(PUBMEDBERT),
-            url=_hub_url,
-            by_hand=lambda: _hub_by_hand(PUBMEDBERT, None, _ENCODER_FILES),
-        ),
-        Weights(
-            name="medimageinsight",
-            tier="embedding",
-            metric="mii",
-            origin=f"Hugging Face Hub {MEDIMAGEINSIGHT}, {MEDIMAGEINSIGHT_FILE}",
-            megabytes=2464,
-            licence="MIT",
-            find=_find_medimageinsight,
-            fetch=_fetch_medimageinsight,
-            url=_hub_url,
-            by_hand=lambda: _hub_by_hand(MEDIMAGEINSIGHT, None, [MEDIMAGEINSIGHT_FILE]),
-        ),
+        replace(hub_encoder(PUBMEDBERT), name="pubmedbert", megabytes=441, licence="MIT"),
+        _medimageinsight(),
     )
 }
 

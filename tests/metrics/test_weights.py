@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from medgen_metrics import backbones
 from medgen_metrics import weights
 from medgen_metrics.weights import WeightsUnavailable
 
@@ -126,7 +127,7 @@ def test_a_backbone_is_kept_only_if_its_digest_is_right(
 ) -> None:
     digest = hashlib.sha256(b"0" * 100_000).hexdigest()[:8] if is_right else "deadbeef"
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
-    monkeypatch.setattr(weights, "_backbone_url", lambda net: f"{server}/{net}-{digest}.pth")
+    monkeypatch.setattr(backbones, "url", lambda net: f"{server}/{net}-{digest}.pth")
     if is_right:
         path = weights.obtain("lpips-squeeze", offline=False)
         assert path == tmp_path / "hub" / "checkpoints" / f"squeeze-{digest}.pth"
