@@ -11,30 +11,25 @@ reply is unusable, and the message says what was wrong in words that can be sent
   (`finish_reason` "stop") and all that was asked for is there, so that nothing but closing marks is missing.
 """
 
-import json
 import re
-from collections import Counter
 from collections.abc import Callable
 from collections.abc import Collection
-from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
-from typing import NamedTuple
 from typing import TypeVar
 
 from .failures import is_refusal
+from .json_objects import MENDABLE
+from .json_objects import Extent
+from .json_objects import Found
+from .json_objects import extents_of
+from .json_objects import read_extent
 
 T = TypeVar("T")
 KINDS = ("refusal", "empty", "truncated", "no_json", "invalid")
 
-# json-repair takes about 1 s for 50,000 characters at its worst, and minutes for deep brackets.
-_LONGEST, _MENDABLE, _DEEPEST, _RESCANS = 200_000, 50_000, 32, 8
-_START = re.compile(r"\{\s*(?:[\"'“”‘’]|[A-Za-z_]\w{0,60}\s*:)")
-_MARKS = re.compile(r'\\.|["{}]', re.DOTALL)
-_BRACKETS = re.compile(r"[({\[\])}]")
-_KEY = re.compile(r"[\"'“”‘’](\w{1,64})[\"'“”‘’]\s*:|[{,]\s*(\w{1,64})\s*:")
+_LONGEST = 200_000  # characters
 _THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?(</think(?:ing)?>|\Z)", re.DOTALL)
 
 
@@ -51,34 +46,6 @@ class Unusable(ValueError):
             raise ValueError(f"unknown kind {kind!r}; expected one of {', '.join(KINDS)}")
         super().__init__(message)
         self.kind = kind
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An object in a reply.
-
-    Attributes:
-        value: its content; None if it can't be read without guessing.
-        text: the object as it stands in the reply.
-        strict: whether `text` is valid JSON.
-        fault: why `value` is None.
-    """
-
-    value: dict[str, Any] | None
-    text: str
-    strict: bool
-    fault: str = ""
-
-
-class _Extent(NamedTuple):
-    """Where an object at the top level of a text seems to be."""
-
-    text: str
-    closed: bool
-
-    def mentions(self, how: Callable[[Iterable[bool]], bool], keys: Collection[str]) -> bool:
-        """Whether any or all keys are written in it; a key spelled with escapes can't be told without parsing."""
-        return "\\u" in self.text or how(key in self.text for key in keys)
 
 
 def read_object(
@@ -118,7 +85,7 @@ def read_object(
         raise Unusable("empty", "the reply is empty; expected one JSON object")
     if len(reply) > _LONGEST:
         raise Unusable("invalid", f"expected one JSON object; got {len(reply)} characters, more than {_LONGEST}")
-    extents = list(_extents(reply))
+    extents = list(extents_of(reply))
     found = _last(extents, keys)
     if found is None:
         raise _nothing(reply, extents, keys, finish_reason)
@@ -134,22 +101,22 @@ def read_object(
     return answer
 
 
-def _last(extents: Sequence[_Extent], keys: Collection[str]) -> Found | None:
+def _last(extents: Sequence[Extent], keys: Collection[str]) -> Found | None:
     """The last object with any of the keys, or, where it can't be read, with any of them written in it."""
     for extent in reversed(extents):
         if extent.mentions(any, keys):
-            found = _read(extent, _MENDABLE)
+            found = read_extent(extent, MENDABLE)
             if found.value is None or not found.value.keys().isdisjoint(keys):
                 return found
     return None
 
 
-def _complete(extents: Sequence[_Extent], keys: Collection[str], validate: Callable[[Found], T]) -> Iterator[T]:
+def _complete(extents: Sequence[Extent], keys: Collection[str], validate: Callable[[Found], T]) -> Iterator[T]:
     """The results of all objects that are valid."""
-    budget = _MENDABLE
+    budget = MENDABLE
     for extent in extents:
         if extent.mentions(all, keys):
-            found = _read(extent, budget)
+            found = read_extent(extent, budget)
             budget -= 0 if found.strict else len(extent.text)
             result = _valid(found, validate)
             if not isinstance(result, Unusable):
@@ -159,7 +126,7 @@ def _complete(extents: Sequence[_Extent], keys: Collection[str], validate: Calla
 def _is_copy(found: Found, answer: T, quoted: str, keys: Collection[str], validate: Callable[[Found], T]) -> bool:
     if "".join(found.text.split()) in "".join(quoted.split()):
         return True
-    return any(copy == answer for copy in _complete(list(_extents(quoted)), keys, validate))
+    return any(copy == answer for copy in _complete(list(extents_of(quoted)), keys, validate))
 
 
 def read_fields(text: str | None, required: Collection[str], *, finish_reason: str | None = None) -> dict[str, Any]:
@@ -181,14 +148,14 @@ def read_fields(text: str | None, required: Collection[str], *, finish_reason: s
     return read_object(text, required, validate, finish_reason=finish_reason)
 
 
-def _nothing(reply: str, extents: Sequence[_Extent], keys: Collection[str], finish_reason: str | None) -> Unusable:
+def _nothing(reply: str, extents: Sequence[Extent], keys: Collection[str], finish_reason: str | None) -> Unusable:
     if not extents and (finish_reason == "content_filter" or is_refusal(reply.lstrip())):
         return Unusable("refusal", f"the reply declines: {reply.strip()[:120]!r}")
     if finish_reason == "length" or (extents and not extents[-1].closed):
         return Unusable("truncated", "the reply breaks off before the JSON object is complete")
     if not extents:
         return Unusable("no_json", f"no JSON object in the reply; it begins {reply.strip()[:80]!r}")
-    last = _read(extents[-1], _MENDABLE)
+    last = read_extent(extents[-1], MENDABLE)
     got = last.fault if last.value is None else f"the keys {_shown(last.value)}"
     return Unusable("invalid", f"expected a JSON object with the keys {', '.join(keys)}; got {got}")
 
@@ -204,103 +171,3 @@ def _valid(found: Found, validate: Callable[[Found], T]) -> T | Unusable:
         return validate(found)
     except ValueError as error:
         return Unusable("invalid", str(error))
-
-
-def _extents(text: str) -> Iterator[_Extent]:
-    """All objects at the top level, in order; an open one reaches to the end."""
-    position, rescans = 0, 0
-    while (start := _START.search(text, position)) is not None:
-        end, closed = _close(text, start.start(), quotes=True), True
-        if end is None:
-            # A quote that is never closed hides all braces after it; without quotes the braces may match all the same.
-            rescans, closed = rescans + 1, False
-            end = _close(text, start.start(), quotes=False) if rescans <= _RESCANS else None
-        yield _Extent(text[start.start() : end], closed)
-        if end is None:
-            return
-        position = end
-
-
-def _close(text: str, start: int, quotes: bool) -> int | None:
-    depth, inside = 0, False
-    for mark in _MARKS.finditer(text, start):
-        sign = mark[0]
-        if sign == '"':
-            inside = quotes and not inside
-        elif sign == "{" and not inside:
-            depth += 1
-        elif sign == "}" and not inside:
-            depth -= 1
-            if depth == 0:
-                return mark.end()
-    return None
-
-
-def _read(extent: _Extent, budget: int) -> Found:
-    text = extent.text
-    for strict in (True, False):  # False takes raw line breaks and tabs in strings
-        try:
-            value = _storable(json.loads(text, strict=strict, object_pairs_hook=_once))
-        except json.JSONDecodeError:
-            continue
-        except (ValueError, RecursionError) as error:
-            return Found(None, text, strict, f"not readable: {error}")
-        return Found(value, text, strict)
-    return _mended(text, budget)
-
-
-def _mended(text: str, budget: int) -> Found:
-    import json_repair
-
-    if len(text) > budget or _depth(text) > _DEEPEST:
-        return Found(None, text, False, "not valid JSON, and too long or nested too deeply to be mended")
-    try:
-        value = _storable(json_repair.loads(text, skip_json_loads=True))
-    except Exception as error:  # a parser of anything, by others: whatever it raises means that it can't
-        return Found(None, text, False, f"not valid JSON: {type(error).__name__}: {error}"[:200])
-    if not isinstance(value, dict):
-        return Found(None, text, False, "not a JSON object")
-    # Mended text in which a key stands more often than in its value may have been put together from two objects, such
-    # as one quoted within a string.
-    written = Counter(quoted or bare for quoted, bare in _KEY.findall(text))
-    if twice := [key for key, count in Counter(_keys(value)).items() if written[key] > count]:
-        return Found(
-            None, text, False, f"not valid JSON, with the key {twice[0][:60]!r} more often than can be told apart"
-        )
-    return Found(value, text, False)
-
-
-def _keys(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        yield from value
-        value = list(value.values())
-    if isinstance(value, list):
-        for part in value:
-            yield from _keys(part)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise ValueError(f"the key {twice[:60]!r} stands more than once in one object")
-    return made
-
-
-def _depth(text: str) -> int:
-    depth = deepest = 0
-    for bracket in _BRACKETS.finditer(text):
-        depth = depth + 1 if bracket[0] in "({[" else max(depth - 1, 0)
-        deepest = max(deepest, depth)
-    return deepest
-
-
-def _storable(value: Any) -> Any:
-    """The value with strings that can be written as UTF-8: JSON's escapes can hold half a surrogate pair."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, list):
-        return [_storable(part) for part in value]
-    if isinstance(value, dict):
-        return {_storable(key): _storable(part) for key, part in value.items()}
-    return value

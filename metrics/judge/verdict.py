@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ..json_objects import Found
 from ..replies import KINDS
-from ..replies import Found
 from ..replies import Unusable
 from ..replies import read_object
 from .rubric import Rubric

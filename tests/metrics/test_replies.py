@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from medgen_metrics import replies
-from medgen_metrics.replies import Found
+from medgen_metrics.json_objects import Found
 from medgen_metrics.replies import Unusable
 from medgen_metrics.replies import read_fields
 from medgen_metrics.replies import read_object
