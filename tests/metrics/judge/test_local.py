@@ -17,13 +17,13 @@ from PIL import Image
 from medgen_metrics.judge import local
 from medgen_metrics.judge.client import Reply
 from medgen_metrics.judge.local import TransformersBackend
+from medgen_metrics.serving.conversation import picture
+from medgen_metrics.serving.conversation import without_control
 from medgen_metrics.serving.faults import CallFailed
 from medgen_metrics.serving.local_model import Chat
 from medgen_metrics.serving.local_model import LocalModel
 from medgen_metrics.serving.local_model import Noise
 from medgen_metrics.serving.local_model import load
-from medgen_metrics.serving.local_model import picture
-from medgen_metrics.serving.local_model import without_control
 from medgen_metrics.weights import WeightsUnavailable
 
 from .tiny_qwen3vl import CONTROL
