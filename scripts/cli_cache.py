@@ -79,7 +79,7 @@ def cache_export(
     model: ModelOption = None,
 ) -> None:
     """Write one file that others can import, e.g. beside a paper's results."""
-    from .cache import export
+    from .cache_exchange import export
 
     export(_folder(out, cache), file, model=model)
 
@@ -91,6 +91,6 @@ def cache_import(
     cache: CacheOption = None,
 ) -> None:
     """Add others' replies to the cache, each checked against its digests; what is here already stays."""
-    from .cache import import_files
+    from .cache_exchange import import_files
 
     import_files(_folder(out, cache), files)
