@@ -3,7 +3,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,9 @@ from medgen_scripts.records import load_records
 from medgen_scripts.run import run
 from medgen_scripts.systems.base import Response
 
+from ..waiting import until
+from .running.fakes import rows_of
+
 CONFIGS = ("vqa", "edit", "gen")
 GIVES_IMAGE = ("edit", "gen")
 
@@ -32,8 +34,8 @@ def sample() -> dict[str, Records]:
     return {config: load_records(config, "sample") for config in CONFIGS}
 
 
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n")
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -273,19 +275,20 @@ def test_a_second_run_of_the_same_config_is_refused(tmp_path: Path) -> None:
     held.release()
 
 
+def _killed(command: list[str], journal: Path, rows: int) -> int:
+    """The status of a run that is killed once so many rows are written."""
+    child = subprocess.Popen(command)
+    assert until(lambda: child.poll() is not None or (journal.exists() and _lines(journal) >= rows))
+    child.kill()
+    return child.wait()
+
+
 def test_killed_at_any_moment_a_run_ends_with_the_undisturbed_rows(tmp_path: Path) -> None:
     expected = run("classical", "edit", edition="sample", out=tmp_path / "whole").read_bytes()
     command = [sys.executable, "-m", "medgen_scripts", "run", "classical", "edit", "--edition", "sample"]
     journal = tmp_path / "killed" / "predictions" / "classical" / ".edit.journal.jsonl"
-    for rows in (1, 8, 20):
-        child = subprocess.Popen([*command, "--out", str(tmp_path / "killed")])
-        deadline = time.monotonic() + 60
-        while child.poll() is None and time.monotonic() < deadline:
-            if journal.exists() and journal.read_bytes().count(b"\n") >= rows:
-                break
-            time.sleep(0.005)
-        child.kill()
-        child.wait()
+    ended = [_killed([*command, "--out", str(tmp_path / "killed")], journal, rows) for rows in (1, 8, 20)]
+    assert -signal.SIGKILL in ended, "none was killed at work"
     path = run("classical", "edit", edition="sample", out=tmp_path / "killed")
     assert path.read_bytes() == expected
     assert {entry.suffix for entry in (path.parent / "images").iterdir()} <= {".png", ".tmp"}
@@ -316,9 +319,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     arguments = ["run", "classical", "edit", "--edition", "sample", "--out", str(tmp_path)]
     child = subprocess.Popen([sys.executable, "-c", SLOW, *arguments], stderr=subprocess.PIPE, text=True)
     journal = tmp_path / "predictions" / "classical" / ".edit.journal.jsonl"
-    deadline = time.monotonic() + 60
-    while not (journal.exists() and journal.stat().st_size) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    assert until(lambda: journal.exists() and journal.stat().st_size)
     child.send_signal(signal.SIGINT)
     _, said = child.communicate()
     assert child.returncode == 130

@@ -104,6 +104,11 @@ class OpenAIServer(Threaded):
         """The base URL, as `openai.OpenAI(base_url=…)` takes it."""
         return f"http://127.0.0.1:{self.port}/v1"
 
+    @property
+    def in_flight(self) -> int:
+        """Requests that are being answered now."""
+        return self._in_flight
+
     def chats(self) -> list[Seen]:
         """The log's chat requests."""
         return [seen for seen in self.log if seen.path == _CHAT]

@@ -296,7 +296,8 @@ def test_slots_bound_the_rate_and_the_queue_refuses() -> None:
         list(pool.map(lambda number: ask(server, messages=messages(str(number))), range(8)))
         assert time.monotonic() - start >= 0.4
         assert max(seen.in_flight for seen in server.log) > 2
-        server.queue = 0
+        # so long that they meet, however late a thread begins
+        server.queue, server.latency = 0, 1.0
 
         def status(number: int) -> int:
             try:

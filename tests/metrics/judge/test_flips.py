@@ -80,6 +80,7 @@ def test_the_other_number(text: str, other: str | None) -> None:
     assert number(text) == other
 
 
+@pytest.mark.timeout(60)  # all take well under 1 s; anything quadratic takes hours
 def test_flips_are_linear_in_the_texts_length() -> None:
     for text in ("left " * 40_000, "is " * 40_000, "no " * 40_000, "1." * 40_000, " " * 100_000):
         laterality(text), negation(text), number(text)

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from medgen_metrics.serving.faults import RunStopped
 from ...builders import png
 from ...servers.openai_server import OpenAIServer as Server
 from ...servers.openai_server import openai_server
+from ...waiting import until
 
 WITH, WITHOUT = holistic("with_reference"), holistic("without_reference")
 
@@ -169,11 +169,11 @@ def test_of_a_changed_reference_the_view_without_it_is_not_asked_again(server: S
 def test_several_verdicts_have_a_mean_and_a_spread(server: Server) -> None:
     with tier(server, samples=3) as judge:
         assert judge.temperature > 0
-        rows = judge.score([edit(number) for number in range(50, 54)])
         before = requests(server)
+        rows = judge.score([edit(number) for number in range(50, 54)])
+    assert requests(server) == before + 4 * 2 * 3
     assert all(row.values[f"requests_{view}"] == 3 for row in rows for view in judge.views)
     assert any(row.values[f"{WITH}_sd"] > 0 for row in rows)
-    assert before
     with pytest.raises(ValueError, match="one and the same"):
         tier(server, samples=2, temperature=0)
 
@@ -279,7 +279,5 @@ def test_an_error_of_the_caller_ends_the_run_and_comes_through(server: Server) -
     threads = threading.active_count()
     with tier(server) as judge, pytest.raises(KeyError, match="no such record"):
         judge.stream(samples(), lambda tag, row: None)
-    until = time.monotonic() + 5  # threads that were told to end do so in their own time
-    while threading.active_count() > threads + 1 and time.monotonic() < until:
-        time.sleep(0.01)
-    assert threading.active_count() <= threads + 1
+    # threads that were told to end do so in their own time
+    assert until(lambda: threading.active_count() <= threads + 1)

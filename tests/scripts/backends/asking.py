@@ -15,7 +15,7 @@ from medgen_scripts.backends.base import Options
 from medgen_scripts.backends.base import make
 from medgen_scripts.systems.component import Component
 
-QUICK = {"backoff": 0.01, "rest": 0.02, "seed": 0, "patience": 0.2}
+QUICK = {"backoff": 0.01, "rest": 0.02, "seed": 0, "patience": 5.0}
 TEXT, IMAGE, BOTH = frozenset({"text"}), frozenset({"image"}), frozenset({"text", "image"})
 FAULTS = {
     "drop": "connection",

@@ -104,7 +104,7 @@ def test_pause_that_the_body_asks_for() -> None:
 
 def test_silent_server_costs_an_attempt() -> None:
     with GeminiServer(plan=["slow"], slow=30) as server:
-        assert gave(backend("gemini", server.url, model=MODEL, timeout=0.3)).text
+        assert gave(backend("gemini", server.url, model=MODEL, timeout=1)).text
         assert len(server.log) == 2
 
 

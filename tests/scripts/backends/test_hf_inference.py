@@ -173,7 +173,7 @@ def test_reply_that_is_no_picture(kind: str, failed: str) -> None:
 
 def test_silent_endpoint_costs_an_attempt() -> None:
     with HFServer(plan=["slow"], slow=30) as server:
-        assert gave(backend("hf-inference", f"{server.url}/endpoint", timeout=0.3), wants=IMAGE).image
+        assert gave(backend("hf-inference", f"{server.url}/endpoint", timeout=1), wants=IMAGE).image
         assert len(server.log) == 2
 
 

@@ -232,7 +232,7 @@ def test_reply_that_is_no_picture(kind: str, failed: str) -> None:
 
 def test_silent_server_costs_an_attempt() -> None:
     with openai_server(plan=["slow"], slow=30) as server:
-        assert gave(backend("openai-images", server.url, timeout=0.3), wants=IMAGE).image
+        assert gave(backend("openai-images", server.url, timeout=1), wants=IMAGE).image
         assert len(server.log) == 2
 
 

@@ -20,10 +20,16 @@ def works(count: int, drawn: list[int] | None = None) -> Iterator[Work]:
 
 
 class Turn:
-    """A stage that takes a while; knows how many were at it at a time."""
+    """A stage that takes a while; knows how many were at it at a time.
 
-    def __init__(self, seconds: float, field: str) -> None:
-        self.seconds, self.field = seconds, field
+    Args:
+        seconds: that it takes.
+        field: of the work, that it sets.
+        fills: nobody leaves before so many were at it at a time.
+    """
+
+    def __init__(self, seconds: float, field: str, fills: int = 0) -> None:
+        self.seconds, self.field, self.fills = seconds, field, fills
         self.now = self.most = self.count = 0
 
     async def __call__(self, work: Work) -> None:
@@ -31,6 +37,8 @@ class Turn:
         self.count += 1
         self.most = max(self.most, self.now)
         try:
+            while self.most < self.fills:
+                await anyio.sleep(0.001)
             await anyio.sleep(self.seconds)
         finally:
             self.now -= 1
@@ -49,7 +57,7 @@ def piped(turns: list[tuple[Turn, int]], count: int, drawn: list[int] | None = N
 
 
 def test_every_record_passes_every_stage_within_its_limit() -> None:
-    first, second = Turn(0.15, "prompt"), Turn(0.15, "text")
+    first, second = Turn(0.01, "prompt", fills=8), Turn(0.01, "text", fills=3)
     kept = piped([(first, 8), (second, 3)], 24)
     assert len({work.record.id for work in kept}) == 24
     assert all(work.prompt == work.text == "done" for work in kept)
@@ -59,14 +67,19 @@ def test_every_record_passes_every_stage_within_its_limit() -> None:
 
 def test_a_slow_second_stage_holds_the_first_up() -> None:
     async def main() -> int:
-        first, second = Turn(0, "prompt"), Turn(5, "text")
+        first, second = Turn(0, "prompt"), Turn(600, "text")
         drawn: list[int] = []
 
         async def keep(work: Work) -> None: ...
 
         pipeline = Pipeline([Busy(Stage("a", first), 5), Busy(Stage("b", second), 2)], keep, Redactor())
-        with anyio.move_on_after(0.8):
-            await pipeline.run(works(1000, drawn))
+        async with anyio.create_task_group() as group:
+            group.start_soon(pipeline.run, works(1000, drawn))
+            with anyio.fail_after(60):
+                while first.count < 7:
+                    await anyio.sleep(0.001)
+            await anyio.sleep(0.2)  # in which it could go on
+            group.cancel_scope.cancel()
         # 2 are drawn on, 5 wait in hand; as many again lie ready
         assert first.count == 7
         return len(drawn)
@@ -75,21 +88,22 @@ def test_a_slow_second_stage_holds_the_first_up() -> None:
 
 
 def test_no_stage_waits_for_a_batch() -> None:
-    slow = {0}
-
-    class Uneven(Turn):
-        async def __call__(self, work: Work) -> None:
-            self.seconds = 0.3 if work.seed in slow else 0.0
-            await super().__call__(work)
-
     order: list[int] = []
+
+    async def uneven(work: Work) -> None:
+        # the first takes as long as all others together
+        while work.seed == 0 and len(order) < 39:
+            await anyio.sleep(0.001)
 
     async def keep(work: Work) -> None:
         order.append(work.seed)
 
-    stages = [Busy(Stage("a", Uneven(0, "prompt")), 4), Busy(Stage("b", Turn(0, "text")), 4)]
-    anyio.run(Pipeline(stages, keep, Redactor()).run, works(40))
-    assert order[-1] == 0
+    async def main() -> None:
+        stages = [Busy(Stage("a", uneven), 4), Busy(Stage("b", Turn(0, "text")), 4)]
+        with anyio.fail_after(60):
+            await Pipeline(stages, keep, Redactor()).run(works(40))
+
+    anyio.run(main)
     assert sorted(order) == list(range(40))
 
 
@@ -104,8 +118,11 @@ def test_cancelled_it_keeps_what_was_answered_and_written() -> None:
     pipeline = Pipeline([Busy(Stage("a", first), 4), Busy(Stage("b", second), 2)], keep, Redactor())
 
     async def main() -> None:
-        with anyio.move_on_after(0.8):
-            await pipeline.run(works(1000))
+        async with anyio.create_task_group() as group:
+            group.start_soon(pipeline.run, works(1000))
+            while len(kept) < 10:
+                await anyio.sleep(0.005)
+            group.cancel_scope.cancel()
 
     anyio.run(main)
     answered = [work for work in kept if not work.stopped]

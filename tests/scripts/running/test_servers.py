@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tests.servers.openai_replies import Reply
 from tests.servers.openai_requests import ChatRequest
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.process import served
+from tests.waiting import until
 
 from .fakes import rows_of
 
@@ -119,15 +119,14 @@ def test_what_fails_at_random_is_retried_and_the_predictions_are_the_same(tmp_pa
     assert entry["usage"]["requests"] == 44
 
 
-def test_a_key_that_is_refused_ends_the_run_before_all_records_fail(tmp_path: Path) -> None:
-    os.environ["WRONG_KEY"] = "not-the-key"
-    try:
-        with OpenAIServer(key="the-key") as server:
-            with pytest.raises(Failure, match="auth"):
-                run(compositional(tmp_path, server.url, key_env="WRONG_KEY"), "gen", edition="sample", out=tmp_path)
-            assert len(server.log) <= 16
-    finally:
-        del os.environ["WRONG_KEY"]
+def test_a_key_that_is_refused_ends_the_run_before_all_records_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WRONG_KEY", "not-the-key")
+    with OpenAIServer(key="the-key") as server:
+        with pytest.raises(Failure, match="auth"):
+            run(compositional(tmp_path, server.url, key_env="WRONG_KEY"), "gen", edition="sample", out=tmp_path)
+        assert 0 < len(server.log) <= 16
     assert rows_of(tmp_path / "predictions" / "loop" / "gen.jsonl") == []
 
 
@@ -145,9 +144,7 @@ def test_ctrl_c_keeps_everything_and_the_same_command_continues(tmp_path: Path) 
         arguments = ["run", str(file), "gen", "--edition", "sample", "--out", str(tmp_path), "--concurrency", "4"]
         child = subprocess.Popen([sys.executable, "-c", INTERRUPTIBLE, *arguments], stderr=subprocess.PIPE, text=True)
         journal = tmp_path / "predictions" / "loop" / ".gen.journal.jsonl"
-        deadline = time.monotonic() + 60
-        while not (journal.exists() and journal.stat().st_size) and time.monotonic() < deadline:
-            time.sleep(0.01)
+        assert until(lambda: journal.exists() and journal.stat().st_size)
         child.send_signal(signal.SIGINT)
         _, said = child.communicate(timeout=60)
         assert child.returncode == 130
