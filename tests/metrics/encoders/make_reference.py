@@ -1,9 +1,10 @@
 """Makes `reference.json`: what the package `medimageinsights` gives for random weights and the images of this folder.
 
 That package holds the published architecture, transforms and `config.yaml`, and shares no model code with ours, which
-runs on timm. It is not a dependency of the tests, so what it gave is kept. To make it again, from the root:
+runs on timm. It is not a dependency of the tests, so what it gave is kept. To make it again, from the root, in an
+environment in a folder of your choice:
 
-    python -m venv /tmp/reference && . /tmp/reference/bin/activate
+    python -m venv FOLDER && . FOLDER/bin/activate
     pip install torch torchvision timm transformers pyyaml requests tenacity safetensors
     pip install --no-deps medimageinsights==0.1.1 mup yacs einops fvcore iopath portalocker termcolor tabulate ftfy
     python -m tests.metrics.encoders.make_reference
