@@ -42,3 +42,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     monkeypatch.delenv("MEDGEN_BENCH_DIR", raising=False)
     return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small data set in the layout of the public release."""
+    from . import builders
+
+    return builders.write_release(tmp_path_factory.mktemp("release"))

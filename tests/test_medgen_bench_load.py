@@ -23,11 +23,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return builders.write_release(tmp_path_factory.mktemp("release"))
-
-
 # ---- Records
 
 

@@ -1,6 +1,5 @@
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import anyio
 import pytest
@@ -14,20 +13,16 @@ from medgen_metrics.serving.faults import RunStopped
 from ...servers.openai_requests import BadRequest
 from ...servers.openai_requests import ChatRequest
 from ...servers.openai_server import openai_server
+from .loopback import backend
 from .verdicts import CASE
 
 VIEW = CASE[2]
-QUICK = {"backoff": 0.01, "rest": 0.02, "seed": 0}
 SCHEMA = {
     "type": "object",
     "properties": {"score": {"type": "integer"}},
     "required": ["score"],
     "additionalProperties": False,
 }
-
-
-def backend(url: str, **given: Any) -> OpenAIBackend:
-    return OpenAIBackend("m", [url], **{"pool": QUICK, **given})
 
 
 def ask(judge: OpenAIBackend, requests: int = 1) -> list[Reply | Exception]:

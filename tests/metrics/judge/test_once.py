@@ -10,7 +10,6 @@ import anyio
 import pytest
 
 from medgen_metrics.failures import Unscored
-from medgen_metrics.judge.client import OpenAIBackend
 from medgen_metrics.judge.client import Outcome
 from medgen_metrics.judge.client import Reply
 from medgen_metrics.judge.client import judge_once
@@ -26,17 +25,13 @@ from ...servers.misbehaviour import chance
 from ...servers.openai_requests import BadRequest
 from ...servers.openai_requests import ChatRequest
 from ...servers.openai_server import openai_server
+from .loopback import backend
 from .material import EDIT
 from .verdicts import CASE
 from .verdicts import STANDARD
 from .verdicts import written
 
 VIEW = CASE[2]
-QUICK = {"backoff": 0.01, "rest": 0.02, "seed": 0}
-
-
-def backend(url: str, **given: Any) -> OpenAIBackend:
-    return OpenAIBackend("m", [url], **{"pool": QUICK, **given})
 
 
 class Script:

@@ -1,7 +1,6 @@
 import base64
 import logging
 import traceback
-from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -12,7 +11,6 @@ from medgen_metrics.serving.faults import RunStopped
 from medgen_scripts.errors import UsageError
 
 from ...servers.misbehaviour import chance
-from ...servers.openai_replies import Message
 from ...servers.openai_requests import BadRequest
 from ...servers.openai_requests import ChatRequest
 from ...servers.openai_server import openai_server
@@ -28,14 +26,8 @@ from .asking import failure
 from .asking import gave
 from .asking import picture
 from .asking import pixels
-
-MADE = picture((64, 48), colour=(1, 2, 3))
-URL = f"data:image/png;base64,{base64.b64encode(MADE).decode()}"
-
-
-def saying(**message: Any) -> Callable[[ChatRequest], Message]:
-    return lambda asked: Message(message)
-
+from .chat_replies import URL
+from .chat_replies import saying
 
 # --- what is sent -----------------------------------------------------------------------------------------------------
 
@@ -233,7 +225,7 @@ def test_description() -> None:
     assert vlm.describe()["endpoint"] == "http://localhost:8000/v1"
     assert vlm.describe()["parameters"] == {"temperature": 0}
     assert "pass" not in repr(vlm.describe())
-    assert (vlm.gives, vlm.takes_images, vlm.batched) == (BOTH, True, False)
+    assert (vlm.gives, vlm.takes_images) == (BOTH, True)
 
 
 def test_checks(monkeypatch: pytest.MonkeyPatch) -> None:

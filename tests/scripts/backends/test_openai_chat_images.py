@@ -1,13 +1,10 @@
 """Images in chat replies, wherever gateways put them."""
 
 import base64
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from ...servers.openai_replies import Message
-from ...servers.openai_requests import ChatRequest
 from ...servers.openai_server import openai_server
 from .asking import BOTH
 from .asking import IMAGE
@@ -15,13 +12,9 @@ from .asking import backend
 from .asking import failure
 from .asking import gave
 from .asking import picture
-
-MADE = picture((64, 48), colour=(1, 2, 3))
-URL = f"data:image/png;base64,{base64.b64encode(MADE).decode()}"
-
-
-def saying(**message: Any) -> Callable[[ChatRequest], Message]:
-    return lambda asked: Message(message)
+from .chat_replies import MADE
+from .chat_replies import URL
+from .chat_replies import saying
 
 
 @pytest.mark.parametrize(
