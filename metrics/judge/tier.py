@@ -4,8 +4,6 @@ A record is judged in two views (with the reference, without it), `samples` time
 concurrently; a reply is kept in the cache as soon as it is there, so that nothing answered is ever asked again.
 """
 
-import logging
-import statistics
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -16,9 +14,7 @@ from pathlib import Path
 from typing import Any
 from typing import TypeVar
 
-from ..failures import is_refusal
 from ..rows import Row
-from ..rows import mean
 from ..serving.usage import Usage
 from ..signature import digest
 from ..signature import signature
@@ -26,20 +22,21 @@ from . import judges
 from . import specs as judge_specs
 from .asking import Asker
 from .asking import Found
+from .changes import changes
 from .intake import failure
 from .judges import DEFAULT_MODEL
 from .prompt import PROMPT_DIGEST
 from .prompt import JudgeSample
 from .rubric import VIEWS
 from .rubric import rubric as rubric_of
+from .verdict_rows import REVISION
+from .verdict_rows import VerdictRows
 
 __all__ = ["DEFAULT_MODEL", "JudgeTier", "specs"]
 
-REVISION = 1  # of how verdicts become rows; raised when a change moves any value
 SAMPLING_TEMPERATURE = 0.7  # where several verdicts are drawn and none is given
 
 Tag = TypeVar("Tag")
-logger = logging.getLogger(__name__)
 specs = judge_specs.specs
 
 
@@ -140,6 +137,7 @@ class JudgeTier:
         }
         self.specs = specs(**self.options)
         self.columns = judge_specs.columns(self.specs, self.views, self.options["judges"])
+        self._rows = VerdictRows(self.rubric, protocol, self.views, samples, tuple(names))
         self._asker = Asker(
             self.judges,
             self.rubric,
@@ -226,36 +224,7 @@ class JudgeTier:
 
     def fingerprint_changes(self) -> list[str]:
         """What to say where a judge isn't what it is called: another model, another server, one judge twice."""
-        found = []
-        served: dict[str, list[str]] = {}
-        for judge in self.judges:
-            model = (self._asker.connected.fact(judge) or {}).get("model")
-            if not isinstance(model, str):
-                continue
-            served.setdefault(model, []).append(judge.name)
-            # a server may name the snapshot that stands behind an alias
-            short, told = (name.rpartition("/")[2].lower() for name in (judge.name, model))
-            if not (short.startswith(told) or told.startswith(short)):
-                found.append(f"judge {judge.name}: its server says that it is {model}, and the scores are that model's")
-        found += [
-            f"judges {', '.join(names)} are one model to their servers, {model}: their agreement says nothing"
-            for model, names in served.items()
-            if len(names) > 1
-        ]
-        for judge in self.judges:
-            given = self.fingerprints.get(judge.name, frozenset())
-            named = (self._asker.connected.fact(judge) or {}).get("fingerprint")
-            if len(given) > 1:
-                found.append(
-                    f"judge {judge.name} changed while it was asked: its server gave the fingerprints "
-                    f"{', '.join(sorted(given))}"
-                )
-            elif given and named and not given <= set(named.split("+")):
-                found.append(
-                    f"judge {judge.name} has changed since this cache first met it: the signature names the "
-                    f"fingerprint {named}, and the verdicts came with {', '.join(given)}"
-                )
-        return found
+        return changes(self.judges, self._asker.connected.fact, self.fingerprints)
 
     # --- scoring ----------------------------------------------------------------------------------------------------
 
@@ -288,20 +257,23 @@ class JudgeTier:
         """
         if self.unavailable:
             for tag, sample in samples:
-                on_row(tag, Row(reasons=dict.fromkeys(self._asked(sample), "weights_missing")))
+                on_row(tag, Row(reasons=dict.fromkeys(self._rows.asked(sample), "weights_missing")))
             return
-        self._asker.stream(samples, self._views_of, lambda tag, sample, found: on_row(tag, self._row(sample, found)))
+        self._stream(samples, on_row)
 
     def fresh(self, samples: Sequence[JudgeSample]) -> list[Row]:
         """As `score`, but each verdict is asked for anew, past the cache, and not kept."""
         rows: dict[int, Row] = {}
-        self._asker.stream(
-            enumerate(samples),
-            self._views_of,
-            lambda tag, sample, found: rows.__setitem__(tag, self._row(sample, found)),
-            fresh=True,
-        )
+        self._stream(enumerate(samples), rows.__setitem__, fresh=True)
         return [rows[position] for position in range(len(samples))]
+
+    def _stream(
+        self, samples: Iterable[tuple[Tag, JudgeSample]], on_row: Callable[[Tag, Row], None], *, fresh: bool = False
+    ) -> None:
+        def on_found(tag: Tag, sample: JudgeSample, found: Sequence[Found]) -> None:
+            on_row(tag, self._rows.row(sample, found))
+
+        self._asker.stream(samples, self._views_of, on_found, fresh=fresh)
 
     def estimate(self, samples: Sequence[JudgeSample]) -> Usage:
         """What judging samples would take at most that the cache doesn't hold: each reply as long as it may be.
@@ -319,69 +291,6 @@ class JudgeTier:
             return []
         return [(view, number, self.seed + number) for view in self.views for number in range(self.samples)]
 
-    def _row(self, sample: JudgeSample, found: Sequence[Found]) -> Row:
-        reason = failure(sample)
-        flags = ["refused"] if sample.response is not None and is_refusal(sample.response) else []
-        if sample.saw_sheet is not None and len(sample.inputs) > 1:
-            flags.append("system_saw_sheet" if sample.saw_sheet else "system_saw_images")
-        if reason is not None:
-            return Row(reasons=dict.fromkeys(self._asked(sample), reason), flags=tuple(flags))
-        values: dict[str, float] = {}
-        reasons: dict[str, str] = {}
-        for view in self.views:
-            of_view = [item for item in found if item.view == view]
-            # of the two views one may show a picture that can't be read, and the other not
-            unshown = next((item.reason for item in of_view if item.reason), None)
-            if unshown is not None:
-                reasons.update(dict.fromkeys(self._asked(sample, [view]), unshown))
-                continue
-            self._add(view, sample, of_view, values, reasons)
-            for count in judge_specs.COUNTS:
-                values[judge_specs.dimension(count, view)] = float(sum(getattr(item.usage, count) for item in of_view))
-            flags += [f"repaired_{view}"] if any(item.repaired for item in of_view) else []
-            # a judge's mean over fewer verdicts than were drawn is a score all the same, and counted
-            short = any(item.verdict is None for item in of_view)
-            flags += [f"fewer_verdicts_{view}"] if short and judge_specs.holistic(view) in values else []
-        return Row(values, reasons, tuple(flags))
-
-    def _asked(self, sample: JudgeSample, views: Sequence[str] | None = None) -> list[str]:
-        """The metrics of these views, default all, that apply to a sample."""
-        names = [dimension.key for dimension in self.rubric.dimensions(sample.config, sample.task)]
-        found = []
-        for view in self.views if views is None else views:
-            found += [judge_specs.holistic(view), *(judge_specs.dimension(name, view) for name in names)]
-            found += [judge_specs.dimension("dimensions", view)] if self.protocol == "standard" else []
-        return found
-
-    def _add(
-        self, view: str, sample: JudgeSample, found: Sequence[Found], values: dict[str, float], reasons: dict[str, str]
-    ) -> None:
-        """Mean over the judges of the means over their verdicts; a judge without any leaves the view unscored."""
-        names = [dimension.key for dimension in self.rubric.dimensions(sample.config, sample.task)]
-        by_judge = {
-            judge.name: [item.verdict for item in found if item.judge == judge.name and item.verdict is not None]
-            for judge in self.judges
-        }
-        metric = judge_specs.holistic(view)
-        if not all(by_judge.values()):
-            reasons.update(dict.fromkeys(self._asked(sample, [view]), "judge_failed"))
-            return
-        overall = {name: _mean([verdict.overall for verdict in given]) for name, given in by_judge.items()}
-        values[metric] = _mean(list(overall.values()))
-        if len(self.judges) > 1:
-            values.update({judge_specs.of_judge(metric, name): score for name, score in overall.items()})
-        if self.samples > 1:
-            spreads = [statistics.stdev([v.overall for v in given]) for given in by_judge.values() if len(given) > 1]
-            if spreads:
-                values[f"{metric}_sd"] = _mean(spreads)
-        scores = {
-            name: _mean([_mean([verdict.scores[name] for verdict in given]) for given in by_judge.values()])
-            for name in names
-        }
-        values.update({judge_specs.dimension(name, view): score for name, score in scores.items()})
-        if self.protocol == "standard":
-            values[judge_specs.dimension("dimensions", view)] = _mean(list(scores.values()))
-
     def close(self) -> None:
         """End the connections and the thread that serves them."""
         self._asker.connected.close()
@@ -391,12 +300,6 @@ class JudgeTier:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _mean(values: Sequence[float]) -> float:
-    found = mean(values)
-    assert found is not None
-    return found
 
 
 def sample_digests(sample: JudgeSample) -> tuple[str, str]:
