@@ -102,12 +102,12 @@ class Backend(Protocol):
     Attributes:
         gives: which of `text` and `image` it can give.
         takes_images: whether input images reach the model; one that can't take them is never given any.
-        batched: whether it collects asks that are under way together into batches, so that many should be.
+        concurrency: requests that it takes at a time.
     """
 
     gives: frozenset[str]
     takes_images: bool
-    batched: bool
+    concurrency: int
 
     def describe(self) -> dict[str, Any]:
         """All that determines its answers, JSON-able, without secrets: model, revision, host, parameters.

@@ -52,7 +52,6 @@ class CommandLine(InProcess):
     """
 
     gives = frozenset({"text", "image"})
-    batched = False
 
     def __init__(self, component: "Component", options: Options) -> None:
         super().__init__(component, options, batch=1)

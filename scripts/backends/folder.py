@@ -42,7 +42,6 @@ class Folder(InProcess):
     """A folder of outputs, `model` of the component; a record without a file has failed, as `missing`."""
 
     gives = frozenset({"text", "image"})
-    batched = False
 
     def __init__(self, component: "Component", options: Options) -> None:
         super().__init__(component, options, batch=4)

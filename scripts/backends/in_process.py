@@ -44,7 +44,6 @@ class InProcess:
     """
 
     gives: frozenset[str] = frozenset({"text"})
-    batched = True
 
     def __init__(self, component: "Component", options: Options, *, batch: int) -> None:
         self.component = component.resolved()

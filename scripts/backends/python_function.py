@@ -163,7 +163,6 @@ class PythonFunction(InProcess):
             self._batches = Batches(self._many, size=self.batch, name="medgen-function")
         else:
             self.concurrency = options.concurrency or component.concurrency or 1
-            self.batched = False
 
     def describe(self) -> dict[str, Any]:
         """See `base.Backend`: the function and a digest of its module's file; of what that imports it knows nothing."""

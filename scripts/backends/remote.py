@@ -59,7 +59,6 @@ class Remote(ABC):
         UsageError: a key that can't be sent, or a budget of cost without this model's price.
     """
 
-    batched = False
     gives: frozenset[str] = frozenset({"text"})
     ping_wants: frozenset[str] = frozenset({"text"})
 

@@ -151,7 +151,8 @@ class Execution:
         async def keep(work: Work) -> None:
             await self._keep(work, tell)
 
-        stages = [Busy(stage, self._limit(stage.role, backends[stage.role])) for stage in asking.stages]
+        # a model has as many records in hand as it takes requests
+        stages = [Busy(stage, backends[stage.role].concurrency) for stage in asking.stages]
         pipeline = Pipeline(stages, keep, self.redact)
         self.store.open()
         try:
@@ -217,10 +218,6 @@ class Execution:
         is_second = role == "image" and len(self.roles) > 1
         limit = self.options.image_concurrency if is_second else self.options.concurrency
         return base.make(component, base.Options(budget=self.budget, concurrency=limit))
-
-    def _limit(self, role: str, backend: Backend) -> int:
-        """Records that a model has in hand at a time: as many as it takes requests."""
-        return max(1, getattr(backend, "concurrency", None) or self.system.components[role].concurrency or 1)
 
     def _asking(self, backends: Mapping[str, Backend], log: RequestLog | None = None) -> Asking:
         return Asking(self.system, self.config, self.templates, backends, blind=self.options.blind, log=log)

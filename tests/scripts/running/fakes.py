@@ -49,7 +49,6 @@ class Fake:
         most: requests that were under way at a time.
     """
 
-    batched = False
     takes_images = True
     gives = frozenset({"text", "image"})
 
