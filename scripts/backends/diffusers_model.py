@@ -281,7 +281,8 @@ class DiffusersModel(InProcess):
         try:
             await asyncio.to_thread(self._found, True)
             if ping:
-                await self.ask(_ping(self.takes_images))
+                images = (pictures.grey_square(),) if self.takes_images else ()
+                await self.ask(Ask("ping", "A grey square.", images, frozenset({"image"})))
         except (OSError, ValueError, RunStopped, CallFailed) as error:
             return [f"model: {error}"]
         finally:
@@ -303,10 +304,3 @@ def _call_of(kind: Any) -> dict[str, Any]:
 def _whole(size: tuple[int, int], step: int) -> tuple[int, int]:
     """The nearest size that the pipeline's latents can have."""
     return max(step, round(size[0] / step) * step), max(step, round(size[1] / step) * step)
-
-
-def _ping(takes_image: bool) -> Ask:
-    from PIL import Image
-
-    images = (encoded(Image.new("RGB", (256, 256), (128, 128, 128))),) if takes_image else ()
-    return Ask("ping", "A grey square.", images, frozenset({"image"}))

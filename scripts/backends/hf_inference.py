@@ -278,5 +278,5 @@ def _file_of(image: Any) -> bytes:
         return opened.getvalue()
     buffer = io.BytesIO()
     # TIFF holds every mode
-    image.save(buffer, "PNG" if image.mode in ("1", "L", "LA", "I;16", "P", "RGB", "RGBA") else "TIFF")
+    image.save(buffer, "PNG" if image.mode in pictures.PNG_MODES else "TIFF")
     return buffer.getvalue()

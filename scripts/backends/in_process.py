@@ -11,6 +11,7 @@ from medgen_metrics.serving.faults import RunStopped
 from medgen_metrics.serving.usage import Usage
 
 from ..errors import UsageError
+from . import pictures
 from .base import EMPTY
 from .base import NO_IMAGE
 from .base import NOT_AN_IMAGE
@@ -126,10 +127,8 @@ def encoded(image: "Image") -> bytes:
     Raises:
         CallFailed: pixels that PNG can't hold.
     """
-    from ..running.images import png
-
     try:
-        return png(image)
+        return pictures.png(image)
     except ValueError as error:
         raise CallFailed(NOT_AN_IMAGE, str(error)) from error
 

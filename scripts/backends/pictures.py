@@ -3,6 +3,7 @@
 import base64
 import binascii
 import io
+import zlib
 from typing import TYPE_CHECKING
 
 from medgen_metrics.serving.faults import REJECTED
@@ -18,6 +19,30 @@ _TAKEN = ("PNG", "JPEG", "WEBP")
 # Modes that all readers see alike; of CMYK and 16 bits each makes what it likes.
 _PLAIN = ("1", "L", "LA", "P", "RGB", "RGBA")
 _ORIENTATION = 0x0112
+PNG_MODES = ("1", "L", "LA", "I;16", "P", "RGB", "RGBA")
+"""What PNG holds as it is; other modes (CMYK, YCbCr, …) become RGB, as they do when they are scored."""
+# Of a photograph a quarter of the time of level 6, for a few per cent more bytes; the pixels are the same.
+_PACKED = {"compress_level": 1, "compress_type": zlib.Z_RLE}
+
+
+def png(image: "Image") -> bytes:
+    """The picture as PNG, without loss.
+
+    Raises:
+        ValueError: floating-point or 32-bit pixels, which PNG can't hold.
+    """
+    if image.mode in ("F", "I"):
+        raise ValueError(f"expected an image of 8 or 16 bits, got mode {image.mode}")
+    file = io.BytesIO()
+    (image if image.mode in PNG_MODES else image.convert("RGB")).save(file, "PNG", **_PACKED)
+    return file.getvalue()
+
+
+def grey_square() -> bytes:
+    """The input of a request that only sees whether a model answers."""
+    from PIL import Image
+
+    return png(Image.new("RGB", (256, 256), (128, 128, 128)))
 
 
 def media_type(data: bytes) -> str | None:
@@ -49,9 +74,7 @@ def as_sent(data: bytes) -> tuple[bytes, str]:
                 return data, Image.MIME[image.format or ""]
     except Exception:  # as above; reading it in earnest tells what is wrong
         pass
-    buffer = io.BytesIO()
-    rgb(data).save(buffer, "PNG")
-    return buffer.getvalue(), "image/png"
+    return png(rgb(data)), "image/png"
 
 
 def rgb(data: bytes) -> "Image":

@@ -29,6 +29,7 @@ from medgen_metrics.serving.redact import label
 from medgen_metrics.serving.usage import Usage
 
 from ..errors import UsageError
+from . import pictures
 from .base import NO_IMAGE
 from .base import REFUSAL
 from .base import Ask
@@ -173,7 +174,7 @@ class Remote(ABC):
 
     async def _ping(self) -> list[str]:
         prompt = "A grey square on white." if "image" in self.ping_wants else "Answer with the word OK."
-        images = (_square(),) if self.takes_images else ()
+        images = (pictures.grey_square(),) if self.takes_images else ()
         try:
             await self.ask(Ask("ping", prompt, images, self.ping_wants, max_tokens=PING_TOKENS))
         except RunStopped as error:
@@ -196,16 +197,6 @@ def _is_json(response: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _square() -> bytes:
-    import io
-
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.new("RGB", (256, 256), (128, 128, 128)).save(buffer, "PNG")
-    return buffer.getvalue()
 
 
 def no_image(text: str | None, finish_reason: str | None, redact: Redactor) -> CallFailed:

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import io
 from collections.abc import Callable
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -148,6 +147,4 @@ def messages(ask: Ask) -> list[dict[str, Any]]:
 
 def _url(data: bytes) -> str:
     # 16-bit and turned images too become what metrics see
-    file = io.BytesIO()
-    pictures.rgb(data).save(file, "PNG", compress_level=1)
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
+    return f"data:image/png;base64,{base64.b64encode(pictures.png(pictures.rgb(data))).decode('ascii')}"

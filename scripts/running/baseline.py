@@ -7,7 +7,7 @@ from typing import Any
 
 from medgen_metrics.signature import digest
 
-from ..errors import Failure
+from ..backends import pictures
 from ..errors import UsageError
 from ..predictions import GIVES
 from ..predictions import to_line
@@ -157,7 +157,7 @@ class BaselineRun:
     def _answer(self, record: Record) -> Row:
         try:
             response = self.system.respond(record)
-            png = None if response.image is None else images.png(response.image)
+            png = None if response.image is None else pictures.png(response.image)
             meta: dict[str, Any] = dict(response.meta)
             row: Row = {"id": record.id, "text": response.text, "image": None, "meta": meta}
             to_line(row)

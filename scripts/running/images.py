@@ -4,20 +4,17 @@ import hashlib
 import io
 import math
 import warnings
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..backends.pictures import png
+from ..backends.pictures import rgb
 from ..records import Picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# What PNG holds as it is; other modes (CMYK, YCbCr, …) become RGB, as they do when they are scored.
-PNG_MODES = ("1", "L", "LA", "I;16", "P", "RGB", "RGBA")
-# Of a photograph a quarter of the time of level 6, for a few per cent more bytes; the pixels are the same.
-_PACKED = {"compress_level": 1, "compress_type": zlib.Z_RLE}
 _SHEET_SIDE = 2048
 
 
@@ -51,19 +48,6 @@ class Kept:
     size: tuple[int, int]
     received: str | None
     flags: tuple[str, ...]
-
-
-def png(image: "Image") -> bytes:
-    """The picture as PNG, without loss.
-
-    Raises:
-        ValueError: floating-point or 32-bit pixels, which PNG can't hold.
-    """
-    if image.mode in ("F", "I"):
-        raise ValueError(f"expected an image of 8 or 16 bits, got mode {image.mode}")
-    file = io.BytesIO()
-    (image if image.mode in PNG_MODES else image.convert("RGB")).save(file, "PNG", **_PACKED)
-    return file.getvalue()
 
 
 def sha256(data: bytes) -> str:
@@ -125,12 +109,15 @@ def sent(pictures: Sequence[Picture], side: int | None, most: int | None) -> tup
 
     Returns:
         Encoded files, and whether they are a contact sheet.
+
+    Raises:
+        CallFailed: one that has to be drawn anew, and is no image.
     """
     if most is not None and len(pictures) > most:
         from medgen_metrics.judge.sheet import sheet
 
         edge = side or _SHEET_SIDE
-        return (png(sheet([_eight_bit(picture) for picture in pictures], edge, edge)),), True
+        return (png(sheet([rgb(picture.data) for picture in pictures], edge, edge)),), True
     return tuple(_within(picture, side) for picture in pictures), False
 
 
@@ -165,17 +152,10 @@ def _within(picture: Picture, side: int | None) -> bytes:
         return picture.data
     from PIL import Image
 
-    image = _eight_bit(picture)
+    image = rgb(picture.data)
     scale = side / max(image.size)
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     return png(image.resize(size, Image.Resampling.LANCZOS))
-
-
-def _eight_bit(picture: Picture) -> "Image":
-    from medgen_metrics.images import read
-    from medgen_metrics.pairs import eight_bit
-
-    return eight_bit(read(picture.data, "input image"))
 
 
 def _is_uniform(image: "Image") -> bool:
