@@ -25,7 +25,7 @@ from .selection import selected
 from .selection import share
 from .store import Row
 from .store import Store
-from .store import Written
+from .telling import tell_failed
 
 _MODELS_ONLY = (
     "blind",
@@ -120,17 +120,14 @@ class BaselineRun:
             "seconds": round(monotonic() - started, 1),
         }
         self.manifest.update(config, lambda entry: {**entry, **told})
-        self._tell(written)
+        tell_failed(self.store.path, written, "the same command tries them again")
         return self.store.path
 
     def _take_over(self) -> None:
         """Rows of before, if they are of the same definition and edition; they cost nothing, so others are replaced."""
         entry = self.manifest.entry(self.records.config)
+        self.store.refuse_others(entry)
         if entry is None:
-            if self.store.path.exists():
-                raise UsageError(
-                    f"{self.store.path}: not written by `medgen-bench run`; give another --out, or move it away"
-                )
             return
         changed = [
             f"{name} {was!r}, now {is_now!r}"
@@ -172,16 +169,3 @@ class BaselineRun:
         if not meta:
             del row["meta"]
         return row
-
-    def _tell(self, written: Written) -> None:
-        """Say what failed; fail where nothing else happened."""
-        first = written.first_failed
-        if first is None:
-            return
-        message = (
-            f"{self.store.path}: {written.failed} of {written.rows} records failed, the first is {first['id']}: "
-            f"{first['error']['kind']}: {first['error']['message']}; the same command tries them again"
-        )
-        if written.failed == written.rows:
-            raise Failure(message)
-        say(message)

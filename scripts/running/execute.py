@@ -43,6 +43,7 @@ from .stages import Asking
 from .store import Store
 from .store import Written
 from .telling import Teller
+from .telling import tell_failed
 from .telling import telling
 from .work import Work
 from .work import draft_of
@@ -246,10 +247,7 @@ class Execution:
             if aside is not None:
                 say(f"{self.store.path}: put aside as {aside.name}; starting anew")
             return
-        if entry is None and self.store.path.exists():
-            raise UsageError(
-                f"{self.store.path}: not written by `medgen-bench run`; give another --out, or move it away"
-            )
+        self.store.refuse_others(entry)
         self.store.read()
         if entry is not None and self.store.has_any:
             was = {"edition": entry.get("edition"), **(entry.get("system") or {})}
@@ -298,13 +296,4 @@ class Execution:
         spent = f"; {used.requests:,} requests" if used.requests else ""
         spent += "" if used.cost is None else f", ${used.cost:,.4f}"
         say(f"{self.store.path}: {written.rows:,} rows, {written.failed:,} of them failed{spent}")
-        first = written.first_failed
-        if first is None:
-            return
-        message = (
-            f"{self.store.path}: {written.failed} of {written.rows} records failed, the first is {first['id']}: "
-            f"{first['error']['kind']}: {first['error']['message']}; --retry-failed tries them again"
-        )
-        if written.failed == written.rows and is_whole:
-            raise Failure(message)
-        say(message)
+        tell_failed(self.store.path, written, "--retry-failed tries them again", may_fail=is_whole)

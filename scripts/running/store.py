@@ -25,6 +25,7 @@ from medgen_metrics.sources.jsonl import raw_lines
 from ..atomic import replacing
 from ..atomic import write_bytes
 from ..errors import Failure
+from ..errors import UsageError
 from ..jsonl import Findings
 from ..lock import hold
 from ..predictions import to_line
@@ -103,6 +104,18 @@ class Store:
         if self._held is not None:
             self._held.release()
             self._held = None
+
+    def refuse_others(self, entry: Mapping[str, Any] | None) -> None:
+        """Keep a run off a file that isn't a run's.
+
+        Args:
+            entry: what the manifest says of the config.
+
+        Raises:
+            UsageError: there is a file, and the manifest knows nothing of it.
+        """
+        if entry is None and self.path.exists():
+            raise UsageError(f"{self.path}: not written by `medgen-bench run`; give another --out, or move it away")
 
     def read(self) -> None:
         """Find the rows of earlier runs.

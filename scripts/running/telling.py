@@ -5,10 +5,13 @@ from collections import Counter
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from time import monotonic
 
+from ..errors import Failure
 from ..progress import progress
 from ..terminal import say
+from .store import Written
 
 _EVERY = 60.0  # seconds between lines
 
@@ -66,3 +69,27 @@ def telling(label: str, total: int, cost: Callable[[], float | None]) -> Iterato
     """Tell of a run of `total` records until the block ends."""
     with progress(label, total) as advance:
         yield Teller(label, total, cost, lambda note: advance(1, note=note))
+
+
+def tell_failed(path: Path, written: Written, remedy: str, *, may_fail: bool = True) -> None:
+    """Say what of a finished file failed.
+
+    Args:
+        path: the file.
+        written: what it holds.
+        remedy: what tries them again.
+        may_fail: whether nothing but failures is the run's own failure.
+
+    Raises:
+        Failure: nothing but failures came.
+    """
+    first = written.first_failed
+    if first is None:
+        return
+    message = (
+        f"{path}: {written.failed} of {written.rows} records failed, the first is {first['id']}: "
+        f"{first['error']['kind']}: {first['error']['message']}; {remedy}"
+    )
+    if may_fail and written.failed == written.rows:
+        raise Failure(message)
+    say(message)
