@@ -52,7 +52,7 @@ class Component(BaseModel):
         image_side: longest side in pixels of the images sent; None for as they are.
         max_images: images sent with a request at most; more are put on one contact sheet.
         hosts: hosts that images may be fetched from where the reply holds a URL; `*.example.com` takes in subdomains.
-            A loopback address must be named, other private ones are never fetched from.
+            A private or loopback address is fetched from only where it, or the name that leads to it, is named itself.
         concurrency: requests under way at most; None for the back end's default.
         timeout: seconds that an attempt may be silent; None for the back end's default.
         deadline: seconds for a request with all its retries.
