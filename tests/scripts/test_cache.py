@@ -12,9 +12,9 @@ from medgen_metrics.judge.entry import Entry
 from medgen_scripts.cli import main
 from medgen_scripts.lock import hold
 
-from ..metrics.judge.test_cache import entry
-from ..metrics.judge.test_cache import filled
-from ..metrics.judge.test_cache import full_disk
+from ..metrics.judge.entries import entry
+from ..metrics.judge.entries import filled
+from ..metrics.judge.entries import full_disk
 
 DAY = 86_400
 

@@ -1,13 +1,9 @@
-import asyncio
 import json
 import random
-import resource
 import signal
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,45 +13,15 @@ from medgen_metrics.cache_files import files
 from medgen_metrics.cache_files import in_use
 from medgen_metrics.judge.cache import CacheError
 from medgen_metrics.judge.cache import ReplyCache
-from medgen_metrics.judge.entry import UNUSABLE
 from medgen_metrics.judge.entry import Entry
 from medgen_metrics.judge.entry import asked
 from medgen_metrics.judge.entry import host
 from medgen_metrics.judge.entry import key_of
 
-PARTS = {
-    "model": "judge-8b",
-    "mode": "json_schema",
-    "params": {"temperature": 0.0, "seed": 0},
-    "rubric_digest": "ab",
-    "schema_digest": "cd",
-    "sample": 0,
-}
-
-
-def entry(number: int, text: str = "five", *, created: float = 1000.0, unusable: str | None = None) -> Entry:
-    what = asked([{"role": "user", "content": number}], **PARTS)
-    return Entry(
-        key=key_of(what),
-        asked=what,
-        text=text,
-        finish_reason="stop",
-        usage={"requests": 1},
-        model="judge-8b",
-        fingerprint=None,
-        mode="json_schema",
-        endpoint="gpu7:8000",
-        created=created,
-        meta={} if unusable is None else {UNUSABLE: unusable},
-    )
-
-
-def filled(folder: Path, *entries: Entry) -> Path:
-    """Entries in a file of their own."""
-    with ReplyCache(folder) as cache:
-        for item in entries:
-            cache.put(item.key, item)
-    return folder
+from .entries import PARTS
+from .entries import entry
+from .entries import filled
+from .entries import full_disk
 
 
 @pytest.fixture
@@ -218,7 +184,7 @@ def test_a_reply_changed_by_hand_is_never_used(tmp_path: Path) -> None:
 
 
 def test_what_put_returned_from_survives_sigkill(tmp_path: Path) -> None:
-    script = "import sys; from pathlib import Path; from tests.metrics.judge.test_cache import *\n"
+    script = "import sys; from pathlib import Path; from tests.metrics.judge.entries import *\n"
     script += "cache = ReplyCache(Path(sys.argv[1]))\n"
     script += (
         "for number in range(10**6): cache.put(entry(number).key, entry(number, 'x' * 5000)); print(number, flush=True)"
@@ -237,19 +203,6 @@ def test_what_put_returned_from_survives_sigkill(tmp_path: Path) -> None:
     assert len(put) >= 50
     assert {entry(number).key for number in put} <= {item.key for item in cache}
     assert not any(map(in_use, files(tmp_path)))
-
-
-@contextmanager
-def full_disk(size: int) -> Iterator[None]:
-    """No file grows beyond `size` bytes; the write that meets the limit is cut short, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
 
 
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path, told: list[str]) -> None:
@@ -293,110 +246,3 @@ def test_facts_are_kept_beside_the_replies_and_the_latest_counts(tmp_path: Path)
     again = ReplyCache(tmp_path)
     assert dict(again.facts) == {"mode": {"mode": "json_schema"}}
     assert len(again) == 1
-
-
-# --- asking once ----------------------------------------------------------------------------------------------------
-
-
-class Judge:
-    """Answers when it is let; counts."""
-
-    def __init__(self, *texts: str, unusable: str | None = None) -> None:
-        self.texts = list(texts or ["five"])
-        self.unusable = unusable
-        self.asked = 0
-        self.ended = 0
-        self.go = asyncio.Event()
-
-    async def __call__(self) -> Entry:
-        self.asked += 1
-        await self.go.wait()
-        self.ended += 1
-        return entry(1, self.texts.pop(0), unusable=self.unusable)
-
-
-async def settle() -> None:
-    for _ in range(5):
-        await asyncio.sleep(0)
-
-
-def test_identical_requests_in_flight_are_sent_once(tmp_path: Path) -> None:
-    async def main() -> None:
-        judge, cache = Judge(), ReplyCache(tmp_path)
-        tasks = [asyncio.create_task(cache.get_or_ask(entry(1).key, judge)) for _ in range(5)]
-        await settle()
-        judge.go.set()
-        assert {item.text for item in await asyncio.gather(*tasks)} == {"five"}
-        assert (await cache.get_or_ask(entry(1).key, judge)).text == "five"
-        assert judge.asked == 1
-
-    asyncio.run(main())
-    assert len(ReplyCache(tmp_path)) == 1
-
-
-def test_whoever_is_cancelled_takes_the_reply_from_nobody(tmp_path: Path) -> None:
-    async def main() -> None:
-        judge, cache = Judge(), ReplyCache(tmp_path)
-        first, second = (asyncio.create_task(cache.get_or_ask(entry(1).key, judge)) for _ in range(2))
-        await settle()
-        first.cancel()
-        await settle()
-        judge.go.set()
-        assert (await second).text == "five"
-        assert first.cancelled()
-        assert judge.asked == 1
-
-    asyncio.run(main())
-
-
-def test_a_request_that_nobody_waits_for_is_ended_and_can_be_sent_again(tmp_path: Path) -> None:
-    async def main() -> None:
-        judge, cache = Judge(), ReplyCache(tmp_path)
-        tasks = [asyncio.create_task(cache.get_or_ask(entry(1).key, judge)) for _ in range(2)]
-        await settle()
-        for task in tasks:
-            task.cancel()
-        late = asyncio.create_task(cache.get_or_ask(entry(1).key, judge))
-        await settle()
-        judge.go.set()
-        assert (await late).text == "five"
-        await settle()
-        assert judge.ended == 1
-
-    asyncio.run(main())
-
-
-def test_an_error_reaches_all_who_wait_and_is_not_kept(tmp_path: Path) -> None:
-    async def main() -> None:
-        cache = ReplyCache(tmp_path)
-        asked = []
-
-        async def fail() -> Entry:
-            asked.append(1)
-            await asyncio.sleep(0)
-            raise ConnectionError("gone")
-
-        found = await asyncio.gather(*(cache.get_or_ask(entry(1).key, fail) for _ in range(3)), return_exceptions=True)
-        assert [type(item) for item in found] == [ConnectionError] * 3
-        assert len(asked) == 1
-        judge = Judge()
-        judge.go.set()
-        assert (await cache.get_or_ask(entry(1).key, judge)).text == "five"
-
-    asyncio.run(main())
-
-
-def test_an_unusable_reply_is_asked_for_again_where_a_usable_one_is_wanted(tmp_path: Path) -> None:
-    async def main() -> None:
-        cache = ReplyCache(tmp_path)
-        refusing, judge = Judge("sorry", unusable="refusal"), Judge("five")
-        refusing.go.set()
-        judge.go.set()
-        assert (await cache.get_or_ask(entry(1).key, refusing, usable=True)).text == "sorry"
-        assert (await cache.get_or_ask(entry(1).key, judge)).text == "sorry"
-        assert judge.asked == 0
-        assert (await cache.get_or_ask(entry(1).key, judge, usable=True)).text == "five"
-        assert (await cache.get_or_ask(entry(1).key, judge, usable=True)).text == "five"
-        assert (refusing.asked, judge.asked) == (1, 1)
-
-    asyncio.run(main())

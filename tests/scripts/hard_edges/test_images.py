@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from ...builders import our_schema
-from ...metrics.test_images import encoded
-from ...metrics.test_images import png_file
+from ...metrics.image_files import encoded
+from ...metrics.image_files import png_file
 from ..scored import png
 from ..scored import rows
 from .given import COUNT

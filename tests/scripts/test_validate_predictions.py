@@ -1,0 +1,162 @@
+"""What `validate` says of predictions."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+import medgen_bench
+from medgen_scripts.cli import main
+from medgen_scripts.errors import UsageError
+from medgen_scripts.export import export
+from medgen_scripts.validate import is_predictions
+from medgen_scripts.validate import validate
+from medgen_scripts.validate_predictions import validate_predictions
+
+from .. import builders
+from . import given
+from .validated import BROKEN
+
+
+def predictions(folder: Path, rows: list[dict[str, Any]], images: dict[str, bytes]) -> Path:
+    for name, data in images.items():
+        path = folder / "images" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return given.write(folder / "edit.jsonl", rows)
+
+
+def test_predictions_with_every_fault(tmp_path: Path) -> None:
+    records = given.records(
+        [
+            given.record("style-transfer", n, input_images=builders.images(n), output_images=builders.images(100 + n))
+            for n in range(12)
+        ]
+    )
+    ids = records.ids
+    # Enough structure for each of the hash's 256 frequencies to have a sign of its own.
+    pixels = np.random.default_rng(0).integers(0, 256, (32, 32), dtype=np.uint8)
+    same, near = builders.picture(900), Image.fromarray(pixels).resize((128, 128), Image.Resampling.BICUBIC)
+    files = {
+        "leak.png": builders.png(100),
+        "shifted.png": builders.png(105),
+        "noop.png": builders.encoded(builders.picture(2), format="BMP"),
+        f"{ids[7]}.png": builders.png(903),
+        "broken.png": BROKEN,
+        "twice_a.png": builders.encoded(same),
+        "twice_b.png": builders.encoded(same, compress_level=1),
+        "near_a.png": builders.encoded(near),
+        "near_b.png": builders.encoded(near.point(lambda level: level // 2 * 2), format="TIFF"),
+    }
+    named = dict(enumerate(("leak", "shifted", "noop", ids[7], "broken", "twice_a", "twice_b", "near_a", "near_b")))
+    rows: list[dict[str, Any]] = [{"id": ids[n], "image": f"images/{name}.png"} for n, name in named.items()]
+    rows += [
+        {"id": ids[9], "image": "Edit Error: no GPU"},
+        {"id": ids[9][:-1] + "z", "image": "images/leak.png"},
+        {"id": ids[0], "image": "images/leak.png"},
+        {"id": ids[10], "image": "images/nowhere.png"},
+        {"id": ids[10], "image": "../leak.png"},
+    ]
+    report = validate_predictions(predictions(tmp_path, rows, files), records)
+    kinds = {
+        "unknown id": ["edit.jsonl:11"],
+        "duplicate id": ["edit.jsonl:12"],
+        "bad row": ["edit.jsonl:14"],
+        "unreadable output": ["broken.png: unreadable"],
+        "output equals a reference": ["its own, pixel by pixel", f"that of {ids[5]}"],
+        "output named for another record": [f"{ids[3]}: "],
+        "no row": [ids[11]],
+        "no output": [f"{ids[10]}: image: missing"],
+        "error message as output": ["Edit Error: no GPU"],
+        "file name of another format": ["noop.png holds BMP", "near_b.png holds TIFF"],
+        "output equals the input": ["noop.png"],
+        "same output for several records": [f"{ids[5]}, {ids[6]}"],
+        "nearly the same output for several records": [f"{ids[7]}, {ids[8]}"],
+        "notice": ["do not exist"],
+    }
+    assert set(report.totals) == set(kinds)
+    for kind, words in kinds.items():
+        assert report.totals[kind] == len(words), (kind, report.findings[kind])
+        assert all(word in said for word, said in zip(words, report.findings[kind], strict=True)), report.findings[kind]
+    assert report.counts["rows joined"] == 11
+
+
+def test_records_of_one_picture_may_have_one_output(tmp_path: Path) -> None:
+    records = given.records([given.record("style-transfer", n, group="g") for n in range(2)])
+    rows = [{"id": name, "image": f"images/{n}.png"} for n, name in enumerate(records.ids)]
+    report = validate_predictions(
+        predictions(tmp_path, rows, dict.fromkeys(("0.png", "1.png"), builders.png(9))), records
+    )
+    assert not report.totals
+
+
+def test_texts_of_predictions(tmp_path: Path) -> None:
+    answer = "No focal consolidation, no effusion and no pneumothorax are seen; heart size is normal."
+    records = given.records([given.record("report-generation", n, answer=answer) for n in range(5)])
+    texts = [answer, " ", "I'm sorry, I cannot assist with that.", "VLM Error: x", "Clear lungs."]
+    rows = [{"id": name, "text": text} for name, text in zip(records.ids, texts, strict=True)]
+    report = validate_predictions(given.write(tmp_path / "vqa.jsonl", rows), records)
+    assert dict(report.totals) == {
+        "output equals a reference": 1,
+        "empty output": 1,
+        "refusal": 1,
+        "error message as output": 1,
+    }
+
+
+def test_a_wrong_root_and_an_empty_file_are_errors(tmp_path: Path) -> None:
+    records = given.records([given.record("style-transfer", 1)])
+    path = given.write(tmp_path / "edit.jsonl", [{"id": records.ids[0], "image": "elsewhere/1.png"}])
+    report = validate_predictions(path, records)
+    assert "name their folder with --image-root" in report.findings["bad row"][0]
+    assert report.totals["no output"] == 1
+    path.write_text("")
+    assert "got no row" in validate_predictions(path, records).findings["bad row"][0]
+
+
+def test_predictions_are_told_from_data_by_looking(tmp_path: Path) -> None:
+    given.write(tmp_path / "out" / "edit.jsonl", [{"id": "x", "image": None}])
+    view = {"instruction": "Q?", "input_image": "a.png", "category": "VQA", "paper_task": "question-answering"}
+    given.write(tmp_path / "view" / "vqa.jsonl", [view])
+    assert is_predictions(tmp_path / "out")
+    assert is_predictions(tmp_path / "out" / "edit.jsonl")
+    assert not is_predictions(tmp_path / "view")
+    assert not is_predictions(builders.write_release(tmp_path / "release"))
+
+
+def test_predictions_with_other_columns_are_no_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = pa.table({"record": ["x"], "prediction": ["yes"]})
+    (tmp_path / "mine" / "gen").mkdir(parents=True)
+    pq.write_table(columns, tmp_path / "mine" / "vqa.parquet")
+    pq.write_table(columns, tmp_path / "mine" / "gen" / "test-00000-of-00001.parquet")
+    for target in (tmp_path / "mine", tmp_path / "mine" / "gen", tmp_path / "mine" / "vqa.parquet"):
+        assert is_predictions(target)
+        with pytest.raises(SystemExit) as end:
+            main(["validate", str(target), "--edition", "sample"])
+        assert end.value.code == 2
+        said = capsys.readouterr()
+        assert "expected columns id (or sample_id, or instruction and input_image) and text" in said.out
+        assert "data set" not in said.err
+    folder = export(tmp_path / "medgen-bench", edition="sample")
+    pq.write_table(columns, folder / "extra.parquet")
+    assert not is_predictions(folder)
+    (records,) = (folder / "vqa").iterdir()
+    with pytest.raises(UsageError, match="expected predictions or the folder of a data set, got a file of records"):
+        validate(records, edition="sample")
+
+
+def test_pillows_own_words_about_a_large_image_are_not_passed_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    records = medgen_bench.load("edit", edition="sample")
+    claimed = {"large.png": builders.encoded(Image.new("1", (12_000, 12_000)))}
+    path = predictions(tmp_path, [{"id": records[0]["id"], "image": "images/large.png"}], claimed)
+    with pytest.raises(SystemExit) as end:
+        main(["validate", str(path), "--edition", "sample"])
+    assert end.value.code == 2
+    assert "12000x12000 pixels; expected at most" in capsys.readouterr().out
+    assert not [warning for warning in recwarn if "exceeds limit" in str(warning.message)]
