@@ -1,7 +1,6 @@
 """How samples become verdicts: prompts, the cache, the judges, all of it at once and within bounds."""
 
 import logging
-import math
 import sys
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -9,7 +8,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 from typing import NamedTuple
@@ -258,16 +256,13 @@ class Asker:
         if outcome.verdict is None:
             said = f"no verdict could be read from a reply ({outcome.kind}): {outcome.message}"
             self._tell(judge, str(outcome.kind), said)
-        meta = {} if outcome.verdict is not None else {UNUSABLE: outcome.kind}
+        meta: dict[str, Any] = {} if outcome.verdict is not None else {UNUSABLE: outcome.kind}
         earlier = [reply.text for reply in outcome.replies[:-1]]
-        entry = Entry.of(
-            what, outcome.replies[-1], meta={**meta, "record": sample.id, "view": view, "earlier": earlier}
-        )
-        # all that the verdict took, repairs included
-        return Entry(**{**_as_dict(entry), "usage": _as_dict(outcome.usage)})
+        meta |= {"record": sample.id, "view": view, "earlier": earlier}
+        return Entry.of(what, outcome.replies[-1], outcome.usage, meta)
 
     def _read(self, entry: Entry, sample: JudgeSample, judge: Judge, view: str, number: int) -> Found:
-        usage = _usage(entry.usage)
+        usage = Usage.read(entry.usage)
         if entry.unusable:
             return Found(judge.name, view, number, usage=usage)
         try:
@@ -295,22 +290,8 @@ class Asker:
             logger.warning("%s: %s (others of the kind are counted, not told)", judge.name, message)
 
 
-_USAGE = frozenset(item.name for item in fields(Usage))
-
-
 class _NoReply(Exception):
     """A request that brought no reply after all attempts; its kind, and what happened."""
-
-
-def _usage(told: Mapping[str, Any]) -> Usage:
-    """The usage of an entry, as far as it holds numbers: a lab's export may hold anything."""
-    numbers = {name: value for name, value in told.items() if isinstance(value, int | float) and math.isfinite(value)}
-    counts = {name: int(value) for name, value in numbers.items() if name in _USAGE and name != "cost"}
-    return Usage(**counts, cost=numbers.get("cost"))
-
-
-def _as_dict(item: Any) -> dict[str, Any]:
-    return {each.name: getattr(item, each.name) for each in fields(item)}
 
 
 def _first(group: "BaseExceptionGroup[BaseException]") -> BaseException:

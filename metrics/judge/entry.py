@@ -9,39 +9,22 @@ import json
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import fields
-from dataclasses import is_dataclass
+from typing import TYPE_CHECKING
 from typing import Any
-from typing import Protocol
 from urllib.parse import urlsplit
 
+from ..serving.usage import Usage
 from ..signature import digest
+
+if TYPE_CHECKING:
+    from .backend import Reply
 
 KEY_DIGITS = 32  # hex digits: caches of many labs are merged, so 64 bits would be few
 _KEY = re.compile(rf"[0-9a-f]{{{KEY_DIGITS}}}")
 UNUSABLE = "unusable"  # in `Entry.meta`: why no verdict could be read from the reply
-
-
-class Answered(Protocol):
-    """What a back end's reply tells an entry; see `client.Reply`."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def finish_reason(self) -> str | None: ...
-    @property
-    def usage(self) -> Any: ...
-    @property
-    def model(self) -> str: ...
-    @property
-    def fingerprint(self) -> str | None: ...
-    @property
-    def mode(self) -> str: ...
-    @property
-    def endpoint(self) -> str | None: ...
 
 
 def asked(
@@ -111,27 +94,27 @@ class Entry:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, what: Mapping[str, Any], reply: Answered, *, meta: Mapping[str, Any] | None = None) -> "Entry":
+    def of(cls, what: Mapping[str, Any], reply: "Reply", usage: Usage, meta: Mapping[str, Any]) -> "Entry":
         """The entry of a reply that has just come.
 
         Args:
             what: as `asked` gives it.
             reply: of a back end.
+            usage: all that it took to come to it, repairs included.
             meta: see `Entry`.
         """
-        usage = asdict(reply.usage) if is_dataclass(reply.usage) else dict(reply.usage)  # type: ignore[arg-type]
         return cls(
             key=key_of(what),
             asked=dict(what),
             text=reply.text,
             finish_reason=reply.finish_reason,
-            usage=usage,
+            usage=usage.as_dict(),
             model=reply.model,
             fingerprint=reply.fingerprint,
             mode=reply.mode,
             endpoint=host(reply.endpoint),
             created=time.time(),
-            meta=dict(meta or {}),
+            meta=dict(meta),
         )
 
     @property

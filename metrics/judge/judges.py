@@ -20,7 +20,6 @@ from .counted import Counted
 
 DEFAULT_MODEL = "Qwen/Qwen3-VL-8B-Instruct"
 BACKENDS = ("openai", "transformers")
-FORMATS = ("json_schema", "json_object", "text")
 
 
 @dataclass(frozen=True, slots=True)

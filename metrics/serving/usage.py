@@ -3,6 +3,7 @@
 import base64
 import io
 import math
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -54,6 +55,15 @@ class Usage:
     def as_dict(self) -> dict[str, Any]:
         """Field name -> value, for records and reports."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> "Usage":
+        """What `as_dict` gave, as far as it holds numbers: a file of others' may hold anything."""
+        known = {field.name: told[field.name] for field in fields(cls) if field.name in told}
+        numbers = {name: value for name, value in known.items() if isinstance(value, int | float)}
+        finite = {name: value for name, value in numbers.items() if math.isfinite(value)}
+        counts = {name: int(value) for name, value in finite.items() if name != "cost"}
+        return cls(**counts, cost=finite.get("cost"))
 
 
 def estimate(messages: Sequence[Mapping[str, Any]], max_tokens: int) -> Usage:
@@ -111,6 +121,19 @@ def _image_tokens(url: str) -> int:
         return image_tokens(base64.b64decode(data))
     except ValueError as error:
         raise ValueError(f"image part: expected an image in its data URL, got {url[:40]!r} ({error})") from error
+
+
+def prompt_tokens(text: str, images: Iterable[bytes]) -> int:
+    """What a prompt counts in an estimate, its parts as in `estimate`.
+
+    Args:
+        text: all of it.
+        images: encoded files.
+
+    Raises:
+        ValueError: one that is no image.
+    """
+    return math.ceil(_size(text) / BYTES_A_TOKEN) + sum(map(image_tokens, images))
 
 
 def image_tokens(data: bytes) -> int:
