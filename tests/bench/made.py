@@ -1,9 +1,10 @@
-"""A data set and a system's outputs of any number of image pairs, for benches of the whole `score`."""
+"""Data sets of any number of records, and a system's outputs for them, for benches of whole commands."""
 
 import json
 import os
 import struct
 import zlib
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
@@ -74,6 +75,43 @@ def write(folder: Path, count: int, size: int = 512, *, unlike: bool = False, gr
         lines.append({"id": f"noise-reconstruction-{number:012x}", "text": None, "image": name})
     (system / "edit.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return data, system
+
+
+def questions(folder: Path, count: int, size: int, answer: Callable[[int], str] = lambda number: "Noise.") -> None:
+    """Config vqa with `count` records, which share one picture.
+
+    Args:
+        folder: of the data.
+        count: of records.
+        size: side of the picture.
+        answer: from a record's number to its reference.
+    """
+    import datasets
+
+    import medgen_bench
+
+    picture = [{"bytes": image_pairs(1, size)[0][0], "path": None}]
+
+    def rows() -> "object":
+        for number in range(count):
+            yield {
+                "id": f"question-answering-{number:012x}",
+                "release_id": f"made:{number}",
+                "task": "question-answering",
+                "subtask": None,
+                "modality": "CT",
+                "instruction": f"What does image {number} show?",
+                "choices": [],
+                "input_images": picture,
+                "answer": answer(number),
+                "source": None,
+                "group": f"g-{number}",
+            }
+
+    features = medgen_bench.features("vqa")
+    made = datasets.Dataset.from_generator(rows, features=features, cache_dir=str(folder / "cache"))
+    (folder / "vqa").mkdir(parents=True, exist_ok=True)
+    made.to_parquet(folder / "vqa" / "test-00000-of-00001.parquet")
 
 
 def _grey(png: bytes) -> bytes:

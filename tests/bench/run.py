@@ -57,7 +57,7 @@ def _memory(folder: Path) -> Iterator[str]:
     with served(folder / "log") as server:
         vlm = _system(folder, "vlm", server.url, "vlm", "openai-chat")
         for count in (FEW, MANY):
-            data = _made(f"run.texts(Path({str(folder / str(count))!r}), {count})", folder / str(count))
+            data = _made(f"made.questions(Path({str(folder / str(count))!r}), {count}, 64)", folder / str(count))
             once = [sys.executable, "-m", "medgen_scripts", "run", str(vlm), "vqa", "--edition", "release"]
             once += ["--data-dir", str(data), "--concurrency", str(SLOTS), "--out"]
             command.spent([*once, str(folder / "first"), "--limit", "1", "--fresh"])
@@ -91,35 +91,3 @@ def picture(path: Path) -> None:
 
     with Image.open(BytesIO(image_pairs(1, 1024)[0][0])) as image:
         image.convert("RGB").save(path, "JPEG", quality=92)
-
-
-def texts(folder: Path, count: int) -> None:
-    """Config vqa with `count` records of one small image."""
-    import datasets
-
-    import medgen_bench
-
-    from .material import image_pairs
-
-    data = image_pairs(1, 64)[0][0]
-
-    def rows() -> "object":
-        for number in range(count):
-            yield {
-                "id": f"question-answering-{number:012x}",
-                "release_id": f"made:{number}",
-                "task": "question-answering",
-                "subtask": None,
-                "modality": "CT",
-                "instruction": f"What does image {number} show?",
-                "choices": [],
-                "input_images": [{"bytes": data, "path": None}],
-                "answer": "Noise.",
-                "source": None,
-                "group": f"g-{number}",
-            }
-
-    features = medgen_bench.features("vqa")
-    made = datasets.Dataset.from_generator(rows, features=features, cache_dir=str(folder / "cache"))
-    (folder / "vqa").mkdir(parents=True, exist_ok=True)
-    made.to_parquet(folder / "vqa" / "test-00000-of-00001.parquet")

@@ -53,34 +53,9 @@ def run() -> Iterator[str]:
 
 def write(folder: Path, count: int) -> None:
     """Config vqa with `count` records, which share one picture, and a system's answers."""
-    import datasets
+    from . import made
 
-    import medgen_bench
-
-    from .material import image_pairs
-
-    picture = [{"bytes": image_pairs(1, 16)[0][0], "path": None}]
-
-    def rows() -> "object":
-        for number in range(count):
-            yield {
-                "id": f"question-answering-{number:012x}",
-                "release_id": f"made:{number}",
-                "task": "question-answering",
-                "subtask": None,
-                "modality": "CT",
-                "instruction": f"What does image {number} show?",
-                "choices": [],
-                "input_images": picture,
-                "answer": f"A nodule of {number} mm.",
-                "source": None,
-                "group": f"g-{number}",
-            }
-
-    features = medgen_bench.features("vqa")
-    made = datasets.Dataset.from_generator(rows, features=features, cache_dir=str(folder / "cache"))
-    (folder / "data" / "vqa").mkdir(parents=True)
-    made.to_parquet(folder / "data" / "vqa" / "test-00000-of-00001.parquet")
+    made.questions(folder / "data", count, 16, lambda number: f"A nodule of {number} mm.")
     system = folder / "mine"
     system.mkdir()
     with (system / "vqa.jsonl").open("w") as file:
