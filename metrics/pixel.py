@@ -6,7 +6,6 @@ field's usage.
 
 import logging
 import sys
-from collections.abc import Mapping
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import version
@@ -27,73 +26,23 @@ from .pixel_batches import SsimQueue
 from .pixel_pairs import IDENTICAL_PSNR
 from .pixel_pairs import Draft
 from .pixel_pairs import drafts
-from .pixel_pairs import psnr
 from .pixel_pairs import sources
+from .pixel_specs import METRICS
+from .pixel_specs import lpips_name
+from .pixel_specs import specs
 from .pixel_target import PAPER_LPIPS_SIDE
 from .pixel_target import STANDARD_LPIPS_PIXELS
 from .pixel_target import Plan
-from .rows import MetricSpec
 from .rows import Row
-from .rows import mean
 from .signature import signature
 
-PROTOCOLS = ("paper", "standard")
-METRICS = ("ssim", "psnr", "lpips")
-REVISION = 3  # of the definitions below; raised when a change moves any value
+__all__ = ["METRICS", "PixelTier", "lpips_name", "specs"]
+
+REVISION = 3  # of the definitions; raised when a change moves any value
 
 _SIZES = ("candidate_width", "candidate_height", "reference_width", "reference_height")
 
 logger = logging.getLogger(__name__)
-
-
-def lpips_name(net: str) -> str:
-    """The metric's name: `lpips` is the paper's network; another goes by its own name."""
-    return "lpips" if net == "alex" else f"lpips[{net}]"
-
-
-def specs(protocol: str = "paper", metrics: Sequence[str] = METRICS, lpips_net: str = "alex") -> tuple[MetricSpec, ...]:
-    """How the metrics are named, ranged and averaged; loads nothing.
-
-    Args:
-        protocol: `paper` or `standard`.
-        metrics: which of `METRICS`, in the order wanted.
-        lpips_net: `alex`, `squeeze` or `vgg`.
-
-    Raises:
-        ValueError: an unknown protocol, metric or network.
-    """
-    _one_of("protocol", protocol, PROTOCOLS)
-    _one_of("lpips_net", lpips_net, tuple(lpips_model.MIN_SIDE))
-    if isinstance(metrics, str) or not metrics or len(set(metrics)) < len(metrics):
-        raise ValueError(f"metrics: expected a list of {', '.join(METRICS)}, each once; got {metrics!r}")
-    for metric in metrics:
-        _one_of("metrics", metric, METRICS)
-    if protocol == "paper":
-        psnr_spec = MetricSpec("psnr", 0.0, IDENTICAL_PSNR)
-    else:
-        # Identical images have no finite PSNR: scored by their mse of 0, which ranks them above all others.
-        psnr_spec = MetricSpec("psnr", 0.0, None, extras=_psnr_extras, column="mse")
-    known = {
-        "ssim": MetricSpec("ssim", -1.0, 1.0),
-        "psnr": psnr_spec,
-        "lpips": MetricSpec(lpips_name(lpips_net), 0.0, None, higher_is_better=False),
-    }
-    return tuple(known[metric] for metric in metrics)
-
-
-def _one_of(what: str, value: Any, known: Sequence[str]) -> None:
-    if value not in known:
-        raise ValueError(f"{what}: expected {', '.join(known)}; got {value!r}")
-
-
-def _psnr_extras(rows: Sequence[Row]) -> Mapping[str, Any]:
-    """`identical_share` of the scored rows, and `pooled`: the PSNR of their mean squared error, which needs no cap."""
-    errors = [row.values["mse"] for row in rows if "mse" in row.values]
-    pooled = mean(errors)
-    return {
-        "identical_share": mean([float(not error) for error in errors]),
-        "pooled": psnr(pooled) if pooled is not None else None,
-    }
 
 
 class PixelTier:
