@@ -22,10 +22,10 @@ def picture(seed: int, size: tuple[int, int] = (48, 40)) -> Image.Image:
     return Image.fromarray(noise).resize(size, Image.Resampling.BICUBIC)
 
 
-def encoded(image: Image.Image, **options: Any) -> bytes:
-    """The bytes of an image file, PNG unless `format` says otherwise."""
+def encoded(image: Image.Image, format: str = "PNG", **options: Any) -> bytes:
+    """The bytes of an image file."""
     file = io.BytesIO()
-    image.save(file, **{"format": "PNG", **options})
+    image.save(file, format, **options)
     return file.getvalue()
 
 

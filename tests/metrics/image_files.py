@@ -1,6 +1,5 @@
 """Image files made for tests, odd ones too."""
 
-import io
 import struct
 import zlib
 from collections.abc import Callable
@@ -8,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from medgen_metrics.failures import Unscored
 from medgen_metrics.images import read
@@ -18,12 +16,6 @@ RNG = np.random.default_rng(5)
 PIXELS = RNG.integers(0, 256, (12, 16, 3), dtype=np.uint8)
 
 GREY = PIXELS[..., 0]
-
-
-def encoded(image: Image.Image, format_: str = "PNG", **options: Any) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, format_, **options)
-    return buffer.getvalue()
 
 
 def png_file(width: int, height: int, *, depth: int, colour: int, rows: bytes) -> bytes:

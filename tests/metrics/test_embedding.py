@@ -1,6 +1,5 @@
 """The embedding tier, on encoders of random weights; `encoders/` holds the encoders themselves to independent ones."""
 
-import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from medgen_metrics.encoders import medimageinsight
 from medgen_metrics.feature_cache import Feature
 from medgen_metrics.rows import Row
 
+from ..builders import encoded
 from .encoders.test_medimageinsight import SMALL
 from .encoders.test_medimageinsight import state
 from .tiny_vision import save_vit
@@ -33,9 +33,7 @@ def picture(seed: int, size: tuple[int, int] = (40, 50)) -> np.ndarray:
 
 
 def png(array: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(array).save(buffer, "PNG")
-    return buffer.getvalue()
+    return encoded(Image.fromarray(array))
 
 
 @pytest.fixture(scope="module")
@@ -130,9 +128,7 @@ def test_mii_is_medimageinsights_alone(tmp_path: Path, monkeypatch: pytest.Monke
 def test_reasons(model: str) -> None:
     good = picture(1)
     deep = np.zeros((8, 8), np.uint16)
-    buffer = io.BytesIO()
-    Image.fromarray(deep).save(buffer, "PNG")
-    sixteen = buffer.getvalue()
+    sixteen = png(deep)
     predictions = [None, b"sorry", good, good, sixteen, [good, good], None]
     references = [good, good, None, b"", good, good, None]
     rows = EmbeddingTier(model=model).score(predictions, references)
@@ -144,9 +140,7 @@ def test_reasons(model: str) -> None:
 
 def test_deep_images_go_through_one_map(model: str) -> None:
     def file(levels: np.ndarray) -> bytes:
-        buffer = io.BytesIO()
-        Image.fromarray(levels.astype(np.uint16)).save(buffer, "PNG")
-        return buffer.getvalue()
+        return png(levels.astype(np.uint16))
 
     levels = np.random.RandomState(0).randint(0, 4000, (40, 50))
     shown = np.rint(np.clip((levels - 1000) / 1000, 0, 1) * 255).astype(np.uint8)

@@ -9,9 +9,9 @@ from PIL import Image
 from medgen_metrics.images import read
 from medgen_metrics.pairs import pair
 
+from ..builders import encoded
 from .image_files import PIXELS
 from .image_files import RNG
-from .image_files import encoded
 from .image_files import png_file
 from .image_files import reason
 

@@ -22,9 +22,9 @@ from medgen_metrics.failures import Unscored
 from medgen_metrics.images import read
 from medgen_metrics.pixel import PixelTier
 
+from ..builders import encoded
 from .image_files import GREY
 from .image_files import PIXELS
-from .image_files import encoded
 from .image_files import pixels_of
 from .image_files import png_file
 from .image_files import reason

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,14 @@ from PIL import Image
 import medgen_bench
 from medgen_scripts.scoring.options import ScoreOptions
 
+from ..builders import encoded
+
 TASKS = {"edit": ("noise-reconstruction", "style-transfer"), "vqa": ("multiple-choice", "question-answering")}
 
 
 def png(seed: int, size: int = 24) -> bytes:
-    file = BytesIO()
     pixels = np.random.default_rng(seed).integers(0, 256, (size, size, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(file, "PNG")
-    return file.getvalue()
+    return encoded(Image.fromarray(pixels))
 
 
 def rows(config: str, count: int) -> Iterator[dict[str, Any]]:

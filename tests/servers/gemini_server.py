@@ -127,9 +127,7 @@ class GeminiServer(Threaded):
             return _error(400, f"API key not valid: {asked.key}", [{"reason": "API_KEY_INVALID"}])
         if kind == "error_200":
             return web.json_response({"error": {"code": 502, "message": "upstream", "status": "BAD_GATEWAY"}})
-        if kind in ("drop", "content_type"):
-            fault = openai_replies.fault(request, kind)
-            assert fault is not None
+        if kind in ("drop", "content_type") and (fault := openai_replies.fault(request, kind)) is not None:
             return fault
         value = self._reply(asked)
         return await openai_replies.half(request, value) if kind == "half" else web.json_response(value)

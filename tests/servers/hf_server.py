@@ -116,9 +116,7 @@ class HFServer(Threaded):
             return web.json_response({"error": "Your request was rejected by the safety system."}, status=400)
         if kind == "echo_key":
             return web.json_response({"error": f"Invalid token {asked.authorization}"}, status=401)
-        if kind in ("drop", "content_type"):
-            fault = openai_replies.fault(request, kind)
-            assert fault is not None
+        if kind in ("drop", "content_type") and (fault := openai_replies.fault(request, kind)) is not None:
             return fault
         data = drawn(asked.images, None, digest(asked.prompt))
         data = b"<html>no image here</html>" if kind == "not_an_image" else data
@@ -127,12 +125,7 @@ class HFServer(Threaded):
             self._files[name] = data
             return web.json_response({"images": [{"url": f"{self.url}/files/{name}"}]})
         if kind == "half":
-            response = web.StreamResponse(headers={"Content-Type": "image/png", "Content-Length": str(len(data))})
-            await response.prepare(request)
-            await response.write(data[: len(data) // 2])
-            assert request.transport is not None
-            request.transport.close()
-            return response
+            return await openai_replies.half(request, data)
         return web.Response(body=data, content_type="image/png")
 
     def _read(self, request: web.Request, body: Mapping[str, Any], sent: str | None) -> Asked:

@@ -120,10 +120,10 @@ def fault(request: web.Request, kind: str | None) -> web.Response | None:
     return None
 
 
-async def half(request: web.Request, value: Mapping[str, Any]) -> web.StreamResponse:
-    """Send half of a body whose whole length was promised, then break off."""
-    data = json.dumps(value).encode()
-    response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(len(data))})
+async def half(request: web.Request, value: Mapping[str, Any] | bytes) -> web.StreamResponse:
+    """Send half of a body whose whole length was promised, then break off: an object as JSON, or a PNG."""
+    data, kind = (value, "image/png") if isinstance(value, bytes) else (json.dumps(value).encode(), "application/json")
+    response = web.StreamResponse(headers={"Content-Type": kind, "Content-Length": str(len(data))})
     await response.prepare(request)
     await response.write(data[: len(data) // 2])
     if request.transport is not None:

@@ -15,6 +15,7 @@ import pytest
 import requests
 from PIL import Image
 
+from ..builders import encoded
 from . import filling
 from . import misbehaviour
 from .openai_server import OpenAIServer
@@ -41,9 +42,7 @@ FORMAT = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": Tr
 
 
 def png(size: tuple[int, int] = (20, 10), colour: int = 40) -> bytes:
-    out = BytesIO()
-    Image.new("RGB", size, (colour, 0, 200)).save(out, "PNG")
-    return out.getvalue()
+    return encoded(Image.new("RGB", size, (colour, 0, 200)))
 
 
 def messages(text: str = "Judge it.", data: bytes | None = None, media_type: str = "image/png") -> list[Any]:

@@ -8,12 +8,12 @@ from PIL import Image
 
 from medgen_metrics.judge.prompt import JudgeSample
 
+from ...builders import encoded
+
 
 def png(image: Any) -> bytes:
     """A PNG of an array [height, width(, channels)] or a PIL image."""
-    buffer = io.BytesIO()
-    (image if isinstance(image, Image.Image) else Image.fromarray(image)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return encoded(image if isinstance(image, Image.Image) else Image.fromarray(image))
 
 
 def noise(seed: int, width: int = 40, height: int = 30) -> bytes:

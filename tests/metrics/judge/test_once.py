@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from medgen_metrics.failures import Unscored
-from medgen_metrics.judge.client import Outcome
-from medgen_metrics.judge.client import Reply
-from medgen_metrics.judge.client import judge_once
+from medgen_metrics.judge.backend import Outcome
+from medgen_metrics.judge.backend import Reply
+from medgen_metrics.judge.once import judge_once
 from medgen_metrics.judge.prompt import JudgeSample
 from medgen_metrics.judge.prompt import build
 from medgen_metrics.judge.verdict import read_verdict

@@ -15,6 +15,8 @@ from medgen_scripts.backends.base import Options
 from medgen_scripts.backends.base import make
 from medgen_scripts.systems.component import Component
 
+from ...builders import encoded
+
 QUICK = {"backoff": 0.01, "rest": 0.02, "seed": 0, "patience": 5.0}
 TEXT, IMAGE, BOTH = frozenset({"text"}), frozenset({"image"}), frozenset({"text", "image"})
 FAULTS = {
@@ -89,9 +91,7 @@ def picture(size: tuple[int, int] = (40, 30), form: str = "PNG", colour: tuple[i
     """A file with something in it."""
     image = Image.new("RGB", size, colour)
     image.paste((10, 240, 120), (5, 5, 15, 20))
-    buffer = io.BytesIO()
-    image.save(buffer, form)
-    return buffer.getvalue()
+    return encoded(image, form)
 
 
 def pixels(data: bytes | None) -> Image.Image:

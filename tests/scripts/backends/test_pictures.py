@@ -1,6 +1,5 @@
 import base64
 import io
-from typing import Any
 
 import pytest
 from PIL import Image
@@ -8,6 +7,7 @@ from PIL import Image
 from medgen_metrics.serving.faults import CallFailed
 from medgen_scripts.backends import pictures
 
+from ...builders import encoded
 from .asking import picture
 from .asking import pixels
 
@@ -34,19 +34,13 @@ def test_what_is_sent() -> None:
     assert pixels(sent).tobytes() == pixels(picture()).tobytes()
 
 
-def file(image: Image.Image, form: str, **given: Any) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, form, **given)
-    return buffer.getvalue()
-
-
 def test_what_servers_may_see_otherwise_goes_as_metrics_see_it() -> None:
     turned = pixels(picture()).transpose(Image.Transpose.ROTATE_90)
     exif = Image.Exif()
     exif[0x0112] = 6
-    assert pixels(pictures.as_sent(file(turned, "PNG", exif=exif))[0]).tobytes() == pixels(picture()).tobytes()
+    assert pixels(pictures.as_sent(encoded(turned, "PNG", exif=exif))[0]).tobytes() == pixels(picture()).tobytes()
     for image, form in ((pixels(picture()).convert("CMYK"), "JPEG"), (Image.new("I;16", (4, 4), 40000), "PNG")):
-        sent, kind = pictures.as_sent(file(image, form))
+        sent, kind = pictures.as_sent(encoded(image, form))
         with Image.open(io.BytesIO(sent)) as found:
             assert (kind, found.mode) == ("image/png", "RGB")
 

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from ...builders import encoded
 from ...builders import our_schema
-from ...metrics.image_files import encoded
 from ...metrics.image_files import png_file
 from ..scored import png
 from ..scored import rows

@@ -1,6 +1,5 @@
 """A back end without a server, for the tests of the runner."""
 
-import io
 import json
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -18,6 +17,8 @@ from medgen_scripts.backends.base import Ask
 from medgen_scripts.backends.base import Gave
 from medgen_scripts.systems.component import Component
 
+from ...builders import encoded
+
 Answer = Callable[[Ask], Gave]
 
 
@@ -25,9 +26,7 @@ def picture(value: int = 7, size: tuple[int, int] = (12, 9), format: str = "PNG"
     """A file of an image that isn't of one colour."""
     image = Image.new("RGB", size, (value, value, value))
     image.putpixel((0, 0), (255, 0, 0))
-    file = io.BytesIO()
-    image.save(file, format)
-    return file.getvalue()
+    return encoded(image, format)
 
 
 def answer(ask: Ask) -> Gave:

@@ -15,6 +15,7 @@ from medgen_scripts.records import Records
 from medgen_scripts.records import load_records
 from medgen_scripts.run import run
 
+from ...builders import encoded
 from .fakes import Fakes
 from .fakes import answer
 from .fakes import by_id
@@ -200,11 +201,7 @@ def test_a_dry_run_says_what_it_would_cost_and_writes_nothing(
 
 
 def _uniform() -> bytes:
-    import io
-
-    file = io.BytesIO()
-    Image.new("L", (4, 4), 9).save(file, "PNG")
-    return file.getvalue()
+    return encoded(Image.new("L", (4, 4), 9))
 
 
 def test_models_named_by_the_environment_go_by_their_own_names(
