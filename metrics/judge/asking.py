@@ -22,7 +22,6 @@ from ..serving.budget import BudgetExhausted
 from ..serving.usage import Usage
 from ..serving.usage import estimate
 from ..signature import digest
-from .client import judge_once
 from .connected import Connected
 from .entry import UNUSABLE
 from .entry import Entry
@@ -30,6 +29,7 @@ from .entry import asked
 from .entry import key_of
 from .judges import Asking
 from .judges import Judge
+from .once import judge_once
 from .prompt import JudgeSample
 from .prompt import Prompt
 from .prompt import build

@@ -15,13 +15,7 @@ from ..serving.faults import REJECTED
 from ..serving.faults import CallFailed
 from ..serving.faults import RunStopped
 from .backend import MODES
-from .backend import TRANSPORT
-from .backend import Backend
-from .backend import Outcome
 from .backend import Reply
-from .once import judge_once
-
-__all__ = ["MODES", "TRANSPORT", "Backend", "OpenAIBackend", "Outcome", "Reply", "judge_once"]
 
 KEY_VARIABLE = "MEDGEN_JUDGE_API_KEY"
 # Room for a model that thinks before it answers.
@@ -125,7 +119,7 @@ class OpenAIBackend:
         seed: int | None,
         max_tokens: int,
     ) -> Reply:
-        """One reply; see `Backend.ask`."""
+        """One reply; see `backend.Backend.ask`."""
         mode = self.mode or await self.probe()
         completion = await self._complete(mode, messages, schema, temperature, seed, max_tokens)
         return Reply(

@@ -18,10 +18,10 @@ from filelock import FileLock
 
 from ..serving.budget import Budget
 from ..serving.loop import LoopThread
+from .backend import MODES
+from .backend import Backend
 from .cache import CacheError
 from .cache import ReplyCache
-from .client import MODES
-from .client import Backend
 from .entry import host
 from .judges import Asking
 from .judges import Judge

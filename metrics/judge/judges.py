@@ -13,8 +13,8 @@ from ..serving.budget import Budget
 from ..serving.budget import Prices
 from ..serving.usage import Usage
 from . import URL_VARIABLE
+from .backend import Backend
 from .client import KEY_VARIABLE
-from .client import Backend
 from .client import OpenAIBackend
 from .counted import Counted
 

@@ -22,7 +22,7 @@ from ..serving.local_weights import find
 from ..serving.local_weights import identity
 from ..serving.usage import Usage
 from ..serving.usage import measure
-from .client import Reply
+from .backend import Reply
 
 if TYPE_CHECKING:
     from ..serving.local_model import LocalModel
@@ -44,7 +44,7 @@ def unavailable(model: str, *, revision: str | None = None, offline: bool | None
 
 
 class TransformersBackend:
-    """A judge in this process; see `client.Backend`.
+    """A judge in this process; see `backend.Backend`.
 
     Args:
         model: a folder, or a Hub id.
@@ -84,7 +84,7 @@ class TransformersBackend:
         return self._batches.sizes
 
     def fingerprint(self) -> dict[str, Any]:
-        """See `client.Backend`: `identity`, and once it is loaded where and in what type the model computes."""
+        """See `backend.Backend`: `identity`, and once it is loaded where and in what type the model computes."""
         found: dict[str, Any] = {"fingerprint": self._fingerprint(), **self._known(), "backend": "transformers"}
         if self._model is not None:
             found |= {"dtype": self._model.dtype, "device": self._model.device.type}

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from medgen_metrics.judge.client import OpenAIBackend
 from medgen_metrics.judge.backend import Reply
+from medgen_metrics.judge.client import OpenAIBackend
 from medgen_metrics.serving.budget import Budget
 from medgen_metrics.serving.faults import CallFailed
 from medgen_metrics.serving.faults import RunStopped
