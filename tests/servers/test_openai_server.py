@@ -1,79 +1,26 @@
 """The loopback model server, asked through the real `openai` client."""
 
-import base64
-import functools
 import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
-import requests
-from PIL import Image
 
-from ..builders import encoded
-from . import filling
 from . import misbehaviour
+from .openai_client import FORMAT
+from .openai_client import SCHEMA
+from .openai_client import ask
+from .openai_client import client
+from .openai_client import messages
+from .openai_client import png
+from .openai_client import valid
 from .openai_server import OpenAIServer
 from .openai_server import openai_server
 from .process import served
-
-SCHEMA = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["items", "score", "notes"],
-    "properties": {
-        "items": {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["gone", "kept"],
-            "properties": {"gone": {"$ref": "#/$defs/Seen"}, "kept": {"$ref": "#/$defs/Seen"}},
-        },
-        "score": {"type": "integer", "minimum": 1, "maximum": 5},
-        "notes": {"type": "string"},
-    },
-    "$defs": {"Seen": {"type": "string", "enum": ["yes", "no", "unsure"]}},
-}
-FORMAT = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": SCHEMA}}
-
-
-def png(size: tuple[int, int] = (20, 10), colour: int = 40) -> bytes:
-    return encoded(Image.new("RGB", size, (colour, 0, 200)))
-
-
-def messages(text: str = "Judge it.", data: bytes | None = None, media_type: str = "image/png") -> list[Any]:
-    url = f"data:{media_type};base64,{base64.b64encode(png() if data is None else data).decode()}"
-    parts = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": url}}]
-    return [{"role": "system", "content": "You are a judge."}, {"role": "user", "content": parts}]
-
-
-@functools.cache
-def _client(url: str, key: str) -> openai.OpenAI:
-    return openai.OpenAI(base_url=url, api_key=key, max_retries=0)
-
-
-def client(server: OpenAIServer, key: str = "any") -> openai.OpenAI:
-    return _client(server.url, key)
-
-
-def ask(server: OpenAIServer, key: str = "any", **given: Any) -> Any:
-    return client(server, key).chat.completions.create(
-        **{"model": "m", "messages": messages(), "response_format": FORMAT, **given}
-    )
-
-
-def valid(text: str) -> bool:
-    found = json.loads(text)
-    return (
-        list(found) == ["items", "score", "notes"]
-        and set(found["items"].values()) <= {"yes", "no", "unsure"}
-        and found["score"] in range(1, 6)
-        and isinstance(found["notes"], str)
-    )
 
 
 def test_a_verdict_fits_the_schema_and_says_that_it_is_a_stub() -> None:
@@ -318,72 +265,6 @@ def test_the_log_file_holds_every_request(tmp_path: Path) -> None:
     assert rows[0]["digest"] == rows[1]["digest"] == server.log[1].digest
     assert rows[1]["answered"] >= rows[1]["received"]
     assert rows[1]["images"][0]["width"] == 20
-
-
-def opened(data: bytes) -> Image.Image:
-    return Image.open(BytesIO(data))
-
-
-def test_images_are_generated() -> None:
-    with openai_server() as server:
-        made = client(server).images.generate(model="dall-e-3", prompt="a chest", size="256x128", n=2)
-        assert made.data is not None
-        sizes = [opened(requests.get(str(image.url), timeout=5).content).size for image in made.data]
-        assert sizes == [(256, 128)] * 2
-        again = client(server).images.generate(model="gpt-image-1", prompt="a chest", size="auto").data
-        assert again is not None
-        assert opened(base64.b64decode(again[0].b64_json or "")).mode == "RGB"
-        assert requests.get(server.url.replace("/v1", "/files/none.png"), timeout=5).status_code == 404
-
-
-def test_images_are_edited_from_the_real_input() -> None:
-    with openai_server(plan=[None, None, "unchanged", "not_an_image", "refusal", "empty"]) as server:
-        edit = client(server).images.edit
-        given: dict[str, Any] = {"model": "gpt-image-1", "image": ("a.png", png(), "image/png"), "prompt": "invert"}
-
-        def data(**more: Any) -> bytes:
-            found = edit(**{**given, **more}).data
-            assert found
-            return base64.b64decode(found[0].b64_json or "")
-
-        assert opened(data()).getpixel((0, 0)) == (215, 255, 55)
-        assert opened(data(image=[png(), png((8, 8))], size="32x16")).size == (32, 16)
-        assert data() == png()
-        with pytest.raises(OSError):
-            opened(data())
-        with pytest.raises(openai.BadRequestError, match="safety system"):
-            data()
-        assert edit(**given).data == []
-        assert [len(seen.images) for seen in server.log] == [1, 2, 1, 1, 1, 1]
-        for change, expected in (
-            ({"image": ("a.png", b"none", "image/png")}, "not an image"),
-            ({"mask": ("m.png", png((3, 3)), "image/png")}, "size of the first image"),
-            ({"response_format": "b64_json"}, "unknown parameter"),
-            ({"size": "big"}, "'size'"),
-        ):
-            with pytest.raises(openai.BadRequestError, match=expected):
-                edit(**{**given, **change})
-
-
-def test_values_fit_any_schema() -> None:
-    schema = {
-        "properties": {
-            "a": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-            "b": {"type": "integer", "exclusiveMinimum": 2, "maximum": 3},
-            "c": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
-            "d": {"type": "array", "items": {"const": 7}, "minItems": 2, "maxItems": 3},
-            "e": {"type": ["string", "null"], "maxLength": 4},
-            "f": {"allOf": [{"type": "integer"}, {"minimum": 4, "maximum": 4}]},
-            "g": {"type": "null"},
-        }
-    }
-    found = [filling.fill(schema, str(key)) for key in range(50)]
-    assert {value["a"] for value in found} == {0.5}
-    assert {value["b"] for value in found} == {3}
-    assert {value["c"] for value in found} == {True, False}
-    assert {tuple(value["d"]) for value in found} == {(7, 7), (7, 7, 7)}
-    assert {len(value["e"]) for value in found} == {4}
-    assert {(value["f"], value["g"]) for value in found} == {(4, None)}
 
 
 def test_by_hand_in_a_process_of_its_own(tmp_path: Path) -> None:

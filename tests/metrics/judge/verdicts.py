@@ -3,9 +3,15 @@
 import json
 from typing import Any
 
+import pytest
+
 from medgen_metrics.judge.rubric import VIEWS
 from medgen_metrics.judge.rubric import Rubric
 from medgen_metrics.judge.rubric import rubric
+from medgen_metrics.judge.verdict import KINDS
+from medgen_metrics.judge.verdict import Unusable
+from medgen_metrics.judge.verdict import Verdict
+from medgen_metrics.judge.verdict import read_verdict
 
 STANDARD = rubric(layout="standard")
 CASE = ("edit", "noise-reconstruction", "with_reference")
@@ -27,3 +33,18 @@ def filled(
 def written(**changed: Any) -> str:
     """`filled` as JSON."""
     return json.dumps(filled(**changed))
+
+
+TEXT = written()
+
+
+def read(text: str | None, **asked: Any) -> Verdict:
+    return read_verdict(text, STANDARD, *CASE, **asked)
+
+
+def refused(text: str | None, **asked: Any) -> Unusable:
+    with pytest.raises(Unusable) as error:
+        read(text, **asked)
+    assert error.value.kind in KINDS
+    assert len(str(error.value)) < 3000
+    return error.value
