@@ -3,7 +3,6 @@
 import base64
 import io
 import math
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,8 +21,6 @@ from medgen_metrics.judge import lettering
 from medgen_metrics.judge import pictures
 from medgen_metrics.judge.kept import Kept
 from medgen_metrics.judge.pictures import Picture
-from medgen_metrics.judge.sheet import columns
-from medgen_metrics.judge.sheet import sheet
 from tests.metrics.judge.material import noise
 from tests.metrics.judge.material import opened
 from tests.metrics.judge.material import png
@@ -227,95 +224,4 @@ def test_the_digest_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Picture("Input", (noise(5),), "input").digest
 
 
-# --- what is kept -----------------------------------------------------------------------------------------------------
-
-
-def test_kept_values_are_bounded_by_bytes_and_the_oldest_go() -> None:
-    kept: Kept[bytes] = Kept(10, len)
-    made: list[str] = []
-
-    def get(name: str, size: int) -> bytes:
-        return kept.get(name, lambda: made.append(name) or bytes(size))
-
-    for name in ("a", "b", "a", "c", "a", "b"):
-        get(name, 4)
-        assert kept.bytes <= 10
-    assert made == ["a", "b", "c", "b"]
-    get("large", 11)
-    get("large", 11)
-    assert made[-2:] == ["large", "large"], "a value above the limit is never kept"
-    kept.clear()
-    assert kept.bytes == 0
-
-
-def test_a_failure_reaches_all_who_wait_and_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: Kept[bytes] = Kept(10, len)
-    started, go_on = threading.Event(), threading.Event()
-
-    def fail() -> bytes:
-        started.set()
-        assert go_on.wait(20)
-        raise Unscored("unreadable")
-
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(kept.get, "a", fail)
-        assert started.wait(20)
-        pending = kept._pending["a"]
-        wait = pending.result
-        # whoever comes to wait lets the first go on
-
-        def waited(timeout: float | None = None) -> bytes:
-            go_on.set()
-            return wait(timeout)
-
-        monkeypatch.setattr(pending, "result", waited)
-        second = pool.submit(kept.get, "a", lambda: pytest.fail("made twice at once"))
-        for future in (first, second):
-            with pytest.raises(Unscored):
-                future.result(20)
-    assert kept.get("a", lambda: b"x") == b"x"
-
-
 # --- contact sheets ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("count", "across"), [(1, 1), (2, 2), (3, 2), (4, 2), (5, 3), (9, 3), (10, 3), (30, 3)])
-def test_sheets_have_the_public_releases_columns(count: int, across: int) -> None:
-    assert columns(count) == across
-
-
-def test_a_sheet_shows_each_image_once_in_order_below_its_bar() -> None:
-    colours = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (200, 200, 0), (0, 200, 200)]
-    shown_images = [Image.new("RGB", (150 - 10 * index, 100), colour) for index, colour in enumerate(colours)]
-    pixels = np.asarray(sheet(shown_images, 1024, 900)).astype(int)
-    centres = []
-    for colour, image in zip(colours, shown_images, strict=True):
-        rows, across = (np.abs(pixels - colour).sum(axis=2) == 0).nonzero()
-        assert len(rows) == image.width * image.height, "whole, and at its own size"
-        centres.append((rows.mean(), across.mean()))
-        above = pixels[: rows.min(), int(across.mean())].sum(axis=1)
-        assert (above[-60:] == 96).any(), "a dark bar stands above it"
-    assert centres[0][0] == pytest.approx(centres[1][0], abs=1)
-    assert centres[0][1] < centres[1][1] < centres[2][1]
-    assert centres[3][0] > centres[0][0]
-    assert centres[3][1] == pytest.approx(centres[0][1], abs=1)
-
-
-@pytest.mark.parametrize("count", [2, 3, 20])
-@pytest.mark.parametrize("size", [(100, 100), (1000, 900), (2000, 200)])
-def test_a_sheet_is_laid_out_at_the_size_at_which_it_is_sent(
-    count: int, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One resampling an image at most: the sheet itself is never scaled."""
-    made = []
-    lay_out = pictures.sheet
-    monkeypatch.setattr(pictures, "sheet", lambda *given: made.append(lay_out(*given)) or made[-1])
-    picture = Picture("Input", tuple(png(Image.new("L", size, 40 + index)) for index in range(count)), "input")
-    assert max(picture.width, picture.height) <= 1024
-    sent = np.asarray(opened(picture.data).convert("RGB"))
-    assert (sent[: made[0].height, : made[0].width] == np.asarray(made[0])).all()
-
-
-def test_a_sheet_of_nothing_is_an_error() -> None:
-    with pytest.raises(ValueError, match="at least one"):
-        sheet([], 100, 100)
