@@ -19,10 +19,8 @@ from medgen_metrics.serving.connections import http_library
 from medgen_metrics.serving.faults import CallFailed
 from medgen_metrics.serving.faults import Malformed
 from medgen_metrics.serving.faults import StatusInBody
-from medgen_metrics.serving.redact import guard_logs
-from medgen_metrics.serving.usage import BYTES_A_TOKEN
 from medgen_metrics.serving.usage import Usage
-from medgen_metrics.serving.usage import image_tokens
+from medgen_metrics.serving.usage import prompt_tokens
 
 from ..errors import UsageError
 from . import pictures
@@ -106,8 +104,7 @@ class Gemini(Remote):
         body, sent = self._body(ask, form)
         estimate = replace(sent, produced=int("image" in ask.wants))
         if self.budget.max_cost is not None:
-            tokens = math.ceil(len((ask.prompt + (ask.system or "")).encode()) / BYTES_A_TOKEN)
-            tokens += sum(image_tokens(image) for image in ask.images)
+            tokens = prompt_tokens(ask.prompt + (ask.system or ""), ask.images)
             estimate = replace(estimate, prompt_tokens=tokens, completion_tokens=ask.max_tokens)
 
         async def send(url: str) -> tuple[Mapping[str, Any], Usage]:

@@ -1,7 +1,6 @@
 """Hugging Face Inference Providers and Endpoints through `huggingface_hub`'s client."""
 
 import io
-import math
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -26,10 +25,9 @@ from medgen_metrics.serving.pool import Pool
 from medgen_metrics.serving.redact import Redactor
 from medgen_metrics.serving.redact import guard_logs
 from medgen_metrics.serving.redact import label
-from medgen_metrics.serving.usage import BYTES_A_TOKEN
 from medgen_metrics.serving.usage import Usage
+from medgen_metrics.serving.usage import prompt_tokens
 from medgen_metrics.serving.usage import estimate as estimate_of
-from medgen_metrics.serving.usage import image_tokens
 from medgen_metrics.serving.usage import measure
 
 from ..errors import UsageError
@@ -163,8 +161,7 @@ class HFInference(Remote):
         used = Usage(1, images=len(ask.images), bytes=sum(map(len, ask.images)) + len(ask.prompt), produced=1)
         most = used
         if self.budget.max_cost is not None:
-            tokens = math.ceil(len(ask.prompt.encode()) / BYTES_A_TOKEN) + sum(map(image_tokens, ask.images))
-            most = replace(most, prompt_tokens=tokens)
+            most = replace(most, prompt_tokens=prompt_tokens(ask.prompt, ask.images))
 
         async def send(url: str) -> Any:
             return await self._guarded(self._pictured(self._clients.of(url), ask))

@@ -15,10 +15,8 @@ from medgen_metrics.serving.faults import REJECTED
 from medgen_metrics.serving.faults import CallFailed
 from medgen_metrics.serving.faults import Malformed
 from medgen_metrics.serving.faults import is_moderation
-from medgen_metrics.serving.redact import guard_logs
-from medgen_metrics.serving.usage import BYTES_A_TOKEN
 from medgen_metrics.serving.usage import Usage
-from medgen_metrics.serving.usage import image_tokens
+from medgen_metrics.serving.usage import prompt_tokens
 
 from ..errors import UsageError
 from . import pictures
@@ -99,7 +97,7 @@ class OpenAIImages(Remote):
         usage = Usage(requests=1, images=len(files), bytes=sum(len(data) for data, _ in files) + len(ask.prompt))
         estimate = replace(usage, produced=1)
         if self.budget.max_cost is not None:
-            tokens = len(ask.prompt.encode()) // BYTES_A_TOKEN + 1 + sum(image_tokens(data) for data, _ in files)
+            tokens = prompt_tokens(ask.prompt, (data for data, _ in files))
             estimate = replace(estimate, prompt_tokens=tokens, completion_tokens=_MOST_TOKENS)
         while True:
             form = self._response_format

@@ -1,15 +1,12 @@
 """`run --dry-run`: what would be asked, and what it may cost at most."""
 
-import base64
-import io
 from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Mapping
-from typing import Any
 
 from medgen_metrics.serving.budget import Budget
 from medgen_metrics.serving.usage import Usage
-from medgen_metrics.serving.usage import estimate
+from medgen_metrics.serving.usage import prompt_tokens
 
 from ..backends.base import Ask
 from ..systems.component import IN_PROCESS
@@ -22,10 +19,13 @@ def most(ask: Ask) -> Usage:
 
     A prompt that another model is still to write counts as nothing.
     """
-    parts: list[dict[str, Any]] = [{"type": "text", "text": f"{ask.system or ''}{ask.prompt}"}]
-    parts += [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in ask.images]
-    used = estimate([{"role": "user", "content": parts}], ask.max_tokens if "text" in ask.wants else 0)
-    return used + Usage(produced=int("image" in ask.wants))
+    return Usage(
+        requests=1,
+        prompt_tokens=prompt_tokens(f"{ask.system or ''}{ask.prompt}", ask.images),
+        completion_tokens=ask.max_tokens if "text" in ask.wants else 0,
+        images=len(ask.images),
+        produced=int("image" in ask.wants),
+    )
 
 
 def tell_plan(name: str, asking: Asking, works: Iterable[Work], budget: Budget, counts: Mapping[str, int]) -> None:
@@ -65,11 +65,3 @@ def tell_plan(name: str, asking: Asking, works: Iterable[Work], budget: Budget, 
     if len(by_model) > 1 and total:
         print(f"  in all at most ${total:,.2f}, retries and repairs apart")
     print("Nothing was sent.")
-
-
-def _data_url(image: bytes) -> str:
-    from PIL import Image
-
-    with Image.open(io.BytesIO(image)) as opened:
-        kind = Image.MIME.get(opened.format or "", "image/png")
-    return f"data:{kind};base64,{base64.b64encode(image).decode()}"

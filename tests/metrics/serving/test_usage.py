@@ -7,6 +7,7 @@ from PIL import Image
 from medgen_metrics.serving.usage import Usage
 from medgen_metrics.serving.usage import estimate
 from medgen_metrics.serving.usage import measure
+from medgen_metrics.serving.usage import prompt_tokens
 
 
 def picture(width: int, height: int, kind: str = "png") -> str:
@@ -39,6 +40,13 @@ def test_estimate_by_the_size_of_pictures(kind: str) -> None:
     assert (most.completion_tokens, most.images, most.requests) == (500, 2, 1)
     assert most.bytes == 3 + 60 + sum(map(len, urls))
     assert measure(chat("é" * 30, *urls)) == (most.images, most.bytes)
+
+
+def test_a_prompt_counts_as_in_a_chat() -> None:
+    urls = [picture(1024, 768), picture(57, 28)]
+    files = [base64.b64decode(url.partition(",")[2]) for url in urls]
+    assert prompt_tokens("é" * 31, files) == 21 + 37 * 28 + 3 * 1
+    assert prompt_tokens("é" * 31, files) + 1 == estimate(chat("é" * 31, *urls), 0).prompt_tokens
 
 
 @pytest.mark.parametrize("url", ["http://elsewhere/a.png", "data:image/png,abc", "data:image/png;base64,AAAA"])
