@@ -22,7 +22,6 @@ from medgen_metrics.serving.faults import StatusInBody
 from medgen_metrics.serving.usage import Usage
 from medgen_metrics.serving.usage import prompt_tokens
 
-from ..errors import UsageError
 from . import pictures
 from .base import EMPTY
 from .base import REFUSAL
@@ -83,11 +82,7 @@ class Gemini(Remote):
     def __init__(self, component: "Component", options: Options) -> None:
         super().__init__(component, options, default_url=DEFAULT_URL, concurrency=CONCURRENCY, timeout=TIMEOUT)
         self.check_address()
-        try:
-            self._pool = self.make_pool()
-        except ValueError as error:
-            raise UsageError(f"{self.model}: {error}") from error
-        guard_logs(self._pool.redact)
+        self._pool = self.make_pool()
         self._clients: Connections[Any] = Connections(self._connect, lambda client: client.aclose())
         self._forms = Forms(self.component.gives_json)
         self._name = quote(self.model.removeprefix("models/"), safe="")

@@ -21,16 +21,13 @@ from medgen_metrics.serving.faults import CallFailed
 from medgen_metrics.serving.faults import Malformed
 from medgen_metrics.serving.faults import RunStopped
 from medgen_metrics.serving.faults import fault_of
-from medgen_metrics.serving.pool import Pool
 from medgen_metrics.serving.redact import Redactor
-from medgen_metrics.serving.redact import guard_logs
 from medgen_metrics.serving.redact import label
 from medgen_metrics.serving.usage import Usage
-from medgen_metrics.serving.usage import prompt_tokens
 from medgen_metrics.serving.usage import estimate as estimate_of
 from medgen_metrics.serving.usage import measure
+from medgen_metrics.serving.usage import prompt_tokens
 
-from ..errors import UsageError
 from . import pictures
 from .base import EMPTY
 from .base import NOT_AN_IMAGE
@@ -96,12 +93,7 @@ class HFInference(Remote):
         self._client_options = {name: given.pop(name) for name in ("provider", "bill_to") if name in given}
         self._parameters = given
         self._token = self.key if self.key != NO_KEY or self.component.base_url else None
-        secrets = [self._token or huggingface_hub.get_token()]
-        try:
-            self._pool = Pool([self.url], budget=self.budget, model=self.model, secrets=secrets, **self.scheduling)
-        except ValueError as error:
-            raise UsageError(f"{self.model}: {error}") from error
-        guard_logs(self._pool.redact)
+        self._pool = self.make_pool(self._token or huggingface_hub.get_token())
         own = [urlsplit(url).hostname or "" for url in (ROUTER, constants.ENDPOINT)]
         self._rules = Rules([*own, *self.component.hosts])
         self._forms = Forms(self.component.gives_json)

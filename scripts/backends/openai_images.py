@@ -65,10 +65,9 @@ class OpenAIImages(Remote):
         super().__init__(component, options, default_url=DEFAULT_URL, concurrency=CONCURRENCY, timeout=TIMEOUT)
         try:
             self._addresses = addresses([self.url])
-            self._pool = self.make_pool()
         except ValueError as error:
             raise UsageError(f"{self.model}: {error}") from error
-        guard_logs(self._pool.redact)
+        self._pool = self.make_pool()
         self._clients: Connections[AsyncOpenAI] = Connections(self._connect, lambda client: client.close())
         # gpt-image models give nothing but base64 and know no such parameter
         self._response_format = None if self.model.startswith("gpt-image") else "b64_json"

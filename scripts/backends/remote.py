@@ -25,6 +25,7 @@ from medgen_metrics.serving.faults import fault_of
 from medgen_metrics.serving.faults import is_moderation
 from medgen_metrics.serving.pool import Pool
 from medgen_metrics.serving.redact import Redactor
+from medgen_metrics.serving.redact import guard_logs
 from medgen_metrics.serving.redact import label
 from medgen_metrics.serving.usage import Usage
 
@@ -92,9 +93,23 @@ class Remote(ABC):
         if not _PLAIN.fullmatch(self.url):
             raise UsageError("base_url: expected an address such as https://host/v1, without credentials or a query")
 
-    def make_pool(self) -> Pool:
-        """The pool of this model's requests."""
-        return Pool([self.url], budget=self.budget, model=self.model, secrets=[self.key], **self.scheduling)
+    def make_pool(self, *secrets: str | None) -> Pool:
+        """The pool of this model's requests, the log kept free of its secrets.
+
+        Args:
+            secrets: beside the key.
+
+        Raises:
+            UsageError: an address that is none, or scheduling that can't be.
+        """
+        try:
+            pool = Pool(
+                [self.url], budget=self.budget, model=self.model, secrets=[self.key, *secrets], **self.scheduling
+            )
+        except ValueError as error:
+            raise UsageError(f"{self.model}: {error}") from error
+        guard_logs(pool.redact)
+        return pool
 
     @property
     def scheduling(self) -> dict[str, Any]:
