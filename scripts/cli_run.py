@@ -23,12 +23,21 @@ def _models(help: str, *names: str, **more: float) -> typer.models.OptionInfo:
     return option
 
 
-def _list(given: list[str] | None) -> tuple[str, ...]:
-    """Values of a repeatable option, each of which may hold several after commas, or name a file with one a line."""
+def _list(option: str, given: list[str] | None) -> tuple[str, ...]:
+    """Values of a repeatable option, each of which may hold several after commas, or name a file with one a line.
+
+    Raises:
+        UsageError: a file that can't be read.
+    """
+    from .errors import UsageError
+
     values: list[str] = []
     for value in given or ():
         if value.startswith("@"):
-            values += Path(value[1:]).read_text(encoding="utf-8").split()
+            try:
+                values += Path(value[1:]).read_text(encoding="utf-8").split()
+            except (OSError, UnicodeDecodeError) as error:
+                raise UsageError(f"{option}: expected a file of text after @, got {value[1:]!r}: {error}") from error
         else:
             values += [part.strip() for part in value.split(",")]
     return tuple(value for value in values if value)
@@ -91,9 +100,9 @@ def run(
         limit=limit,
         seed=seed,
         subset=subset.value if subset else None,
-        tasks=_list(tasks),
-        modalities=_list(modalities),
-        ids=_list(ids),
+        tasks=_list("--tasks", tasks),
+        modalities=_list("--modalities", modalities),
+        ids=_list("--ids", ids),
         shard=None if shard is None else Shard.read(shard),
         blind=blind,
         retry_failed=retry_failed,

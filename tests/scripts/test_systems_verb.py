@@ -74,3 +74,9 @@ def test_check_says_what_stands_in_the_way(tmp_path: Path, capsys: pytest.Captur
     out, _ = told(["systems", "check", written(tmp_path, server.url, "stub-judge")], capsys, status=1)
     assert "127.0.0.1" in out
     assert told(["systems", "check", "blank"], capsys)[0].startswith("blank: a built-in baseline")
+
+
+def test_run_with_a_file_of_ids_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    absent = tmp_path / "ids.txt"
+    _, said = told(["run", "blank", "vqa", "--edition", "sample", "--ids", f"@{absent}"], capsys, status=2)
+    assert f"--ids: expected a file of text after @, got '{absent}'" in said
