@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
+from medgen_metrics.file_digests import file_digest
+
 from .errors import UsageError
 from .image_source import EmbeddedImage
 from .jsonl import MAX_LINE
@@ -125,16 +127,8 @@ class ParquetRows:
         for file in shards(self.path) if is_folder else [self.path]:
             for number, row in _rows(file, self.findings, file.name if is_folder else None):
                 yield f"{file.name}:{number}" if is_folder else number, row
-            digests.append(_sha256(file))
+            digests.append(file_digest(file))
         self.digest = digests[0] if not is_folder else hashlib.sha256("".join(digests).encode()).hexdigest()
-
-
-def _sha256(file: Path) -> str:
-    sha = hashlib.sha256()
-    with file.open("rb") as opened:
-        while block := opened.read(2**20):
-            sha.update(block)
-    return sha.hexdigest()
 
 
 def _rows(file: Path, findings: Findings, shard: str | None) -> Iterator[tuple[int, Mapping[str, Any]]]:
