@@ -139,6 +139,27 @@ class CacheLines(ABC):
         except ValueError as error:
             raise self._broken(path, line_number(path, start), line, error) from error
 
+    def _found(self, place: Callable[[], tuple[str, int] | None], read: Callable[[bytes], T]) -> T | None:
+        """What `read` makes of the line at a place, looked up again where its file was pruned meanwhile.
+
+        Args:
+            place: file and first byte as the index has them now; None where there is no such line.
+            read: as of `_at`.
+
+        Raises:
+            CacheError: as `_at`.
+        """
+        with self._lock:
+            for _ in range(2):
+                known = place()
+                if known is None:
+                    return None
+                found = self._at(*known, read)
+                if found is not None:
+                    return found
+                self.refresh()  # what another process's prune kept is elsewhere now
+        return None
+
     def _broken(self, path: Path, number: int, line: bytes, cause: Exception) -> CacheError:
         return broken(path, number, line, cause, self.cache, self.redone)
 

@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from typing import NamedTuple
@@ -105,17 +106,8 @@ class FeatureCache(CacheLines):
         Raises:
             CacheError: it can't be read any more, or was changed since it was written.
         """
-        with self._lock:
-            for _ in range(2):
-                place = self._places.get(bytes.fromhex(key))
-                if place is None:
-                    return None
-                found = self._at(*place, _row)
-                if found is not None and found["key"] == key:
-                    vector = np.frombuffer(base64.b64decode(found["vector"]), dtype="<f4")
-                    return Feature(vector, found["depth"])
-                self.refresh()  # its file was pruned by another process
-        return None
+        digits = bytes.fromhex(key)
+        return self._found(lambda: self._places.get(digits), partial(_feature, key))
 
     def put(self, key: str, feature: Feature, encoder: str) -> None:
         """Keep an embedding, unless it is there or the cache is full; it is with the operating system then.
@@ -162,6 +154,13 @@ def _row(line: bytes) -> dict[str, Any]:
     if told != digest(row):
         raise ValueError("its content doesn't have the digest that it names: it was changed or damaged")
     return row
+
+
+def _feature(key: str, line: bytes) -> Feature:
+    row = _row(line)
+    if row["key"] != key:
+        raise ValueError(f"another key, {row['key']}")
+    return Feature(np.frombuffer(base64.b64decode(row["vector"]), dtype="<f4"), row["depth"])
 
 
 def read_entry(line: bytes) -> Entry:

@@ -112,16 +112,13 @@ class ReplyCache(CacheLines):
         Raises:
             CacheError: it can't be read any more, or was changed since it was written.
         """
-        with self._lock:
-            for _ in range(2):
-                place = self._places.get(_digits(key))
-                if place is None:
-                    return None
-                entry = self._at(place.file, place.start, partial(_entry, key))
-                if entry is not None:
-                    return entry
-                self.refresh()  # its file was pruned by another process, which has put what it kept elsewhere
-        return None
+        digits = _digits(key)
+
+        def place() -> tuple[str, int] | None:
+            known = self._places.get(digits)
+            return None if known is None else (known.file, known.start)
+
+        return self._found(place, partial(_entry, key))
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
