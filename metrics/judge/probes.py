@@ -23,6 +23,8 @@ from ..options import Option
 from ..options import read_options
 from ..options import whole_option
 from ..signature import digest
+from ..text_samples import BLANK
+from ..text_samples import CHOICE
 from .flips import FLIPS
 from .prompt import JudgeSample
 from .rubric import VIEWS
@@ -34,8 +36,6 @@ VISIBLE_SHARE = 0.005  # share of the pixels that must have changed: a thin cont
 
 # Sections and surfaces of one brain look like those of the next; without the reference nobody could tell.
 _NEEDS_REFERENCE = frozenset({"3d-to-2d-projection", "2d-to-3d-reconstruction"})
-_MULTIPLE_CHOICE = "multiple-choice"
-_BLANK_FILLING = "blank-filling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _worse(original: Original, others: Sequence[Original], seed: int) -> Mapping
 
 
 def _unrelated(original: Original, right: JudgeSample, others: Sequence[Original], seed: int) -> JudgeSample | None:
-    if right.task == _MULTIPLE_CHOICE:
+    if right.task == CHOICE:
         return None  # an answer to another question may be an option of this one
     donors = [
         other
@@ -147,14 +147,14 @@ def _unrelated(original: Original, right: JudgeSample, others: Sequence[Original
         if other.group != original.group
         and other.modality != original.modality
         and other.sample.config == right.config
-        and (other.sample.task == _BLANK_FILLING) == (right.task == _BLANK_FILLING)
-        and other.sample.task != _MULTIPLE_CHOICE
+        and (other.sample.task == BLANK) == (right.task == BLANK)
+        and other.sample.task != CHOICE
     ]
     return _donated(right, donors, seed, "unrelated")
 
 
 def _shuffled(original: Original, right: JudgeSample, others: Sequence[Original], seed: int) -> JudgeSample | None:
-    if right.task == _MULTIPLE_CHOICE:
+    if right.task == CHOICE:
         return _other_option(right, seed)
     if right.config == "vqa":
         return None
@@ -184,7 +184,7 @@ def _donated(right: JudgeSample, donors: Sequence[Original], seed: int, kind: st
 def _alike(right: JudgeSample, text: str) -> bool:
     """Whether a text may well say the same as the record's answer."""
     first, second = fold(right.response or ""), fold(text)
-    if right.task == _BLANK_FILLING:
+    if right.task == BLANK:
         return bool(set(normal_filling(first).split()) & set(normal_filling(second).split()))
     return first == second
 
@@ -215,7 +215,7 @@ def _options(right: JudgeSample) -> tuple[Option, dict[str, Option]] | None:
 
 def _flipped(right: JudgeSample, name: str) -> JudgeSample | None:
     change = FLIPS[name].change
-    if right.task == _MULTIPLE_CHOICE:
+    if right.task == CHOICE:
         # Only where the opposite is an option: a text that is none is wrong by its form.
         found = _options(right)
         if found is None:
