@@ -1,7 +1,6 @@
 """LPIPS against the `lpips` package as the public evaluator calls it, and against the published network as ONNX."""
 
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from medgen_metrics.rows import Row
 from medgen_metrics.weights import WeightsUnavailable
 
 RNG = np.random.default_rng(3)
-Save = Callable[[str], Path]
 
 
 def package_network(net: str) -> Any:

@@ -1,9 +1,6 @@
 """The torchmetrics classes give the evaluate modules' figures, on one process and merged from two."""
 
 import json
-import multiprocessing
-import os
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,8 @@ import torch
 from medgen_metrics.torchmetrics import PixelMetric
 from medgen_metrics.torchmetrics import TextMetric
 from medgen_metrics.torchmetrics import TierMetric
+
+from ..spawned import in_two
 
 ROOT = Path(__file__).resolve().parents[2]
 PIXEL: dict[str, Any] = {"metrics": ["ssim", "psnr"]}
@@ -98,16 +97,7 @@ def _rank(rank: int, port: int, folder: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*compute.*update")
 def test_two_processes_give_the_modules_figures(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    spawn = multiprocessing.get_context("spawn")
-    workers = [spawn.Process(target=_rank, args=(rank, port, os.fspath(tmp_path))) for rank in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(120)
-    assert [worker.exitcode for worker in workers] == [0, 0]
+    in_two(_rank, tmp_path)
     found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
     assert found[0] == found[1]
     assert len(found[0]) == 8

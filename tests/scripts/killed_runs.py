@@ -10,7 +10,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import sys
 import time
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 from medgen_scripts.score import score
 from medgen_scripts.scoring.options import ScoreOptions
 
+from ..spawned import free_port
 from .scored import options
 
 
@@ -51,9 +51,7 @@ def main() -> None:
 
 def _run(work: Path, chosen: ScoreOptions, processes: int) -> int:
     """Start a run in a process group of its own; its leader's process id."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     leader = os.fork()
     if leader:
         os.setpgid(leader, leader)

@@ -16,8 +16,6 @@ from ..metrics.judge.entries import entry
 from ..metrics.judge.entries import filled
 from ..metrics.judge.entries import full_disk
 
-DAY = 86_400
-
 
 def call(*arguments: object) -> int:
     with pytest.raises(SystemExit) as ended:

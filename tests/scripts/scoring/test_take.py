@@ -1,8 +1,6 @@
 """What processes share: numbers, each to one of them, and texts for the main one."""
 
-import multiprocessing
 import os
-import socket
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from medgen_scripts.errors import Failure
 from medgen_scripts.scoring.launch import Ranks
 from medgen_scripts.scoring.launch import ranks
 
+from ...spawned import in_two
 from ...waiting import until
 
 
@@ -57,16 +56,7 @@ def _worker(rank: int, port: int, folder: str) -> None:
 
 
 def test_the_slow_one_of_two_processes_does_less(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    spawn = multiprocessing.get_context("spawn")
-    workers = [spawn.Process(target=_worker, args=(rank, port, str(tmp_path))) for rank in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(120)
-    assert [worker.exitcode for worker in workers] == [0, 0]
+    in_two(_worker, tmp_path)
     for run in range(2):
         taken = [(tmp_path / f"{run}-{rank}").read_text().split("|")[0] for rank in range(2)]
         numbers = [[int(n) for n in text.strip("[]").split(", ") if n] for text in taken]

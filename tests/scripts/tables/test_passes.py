@@ -187,11 +187,8 @@ def test_faults_of_marks_are_told_in_our_words(tmp_path: Path, text: str, said: 
     with pytest.raises(UsageError) as error:
         load_marks(tmp_path / "own.yaml")
     assert said in str(error.value)
-    assert not {"Input should", "Value error", "validation error", "pydantic", "\n"} & {
-        phrase
-        for phrase in ("Input should", "Value error", "validation error", "pydantic", "\n")
-        if phrase in str(error.value)
-    }
+    for phrase in ("Input should", "Value error", "validation error", "pydantic", "\n"):
+        assert phrase not in str(error.value)
 
 
 def test_marks_that_are_not_there_are_an_error(tmp_path: Path) -> None:
