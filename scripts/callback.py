@@ -12,7 +12,6 @@ import logging
 import time
 from collections.abc import Callable
 from collections.abc import Iterator
-from collections.abc import Mapping
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,25 +32,18 @@ from medgen_metrics.serving.local_model import LocalModel
 from .backends import python_function
 from .backends.base import Ask
 from .backends.transformers_model import messages
+from .callback_measures import asking_of
+from .callback_measures import tiers_of
 from .errors import UsageError
 from .predictions import GIVES
 from .predictions import Prediction
 from .records import load_records
-from .running import prompts
 from .running.options import RunOptions
 from .running.selection import selected
-from .running.stages import Asking
 from .running.work import Work
 from .running.work import seed_of
-from .scoring import tiers
-from .scoring.options import ScoreOptions
-from .systems.file import ROLES
-from .systems.file import SystemFile
-from .systems.short import SHAPES
 
 PREFIX = "eval_medgen"
-_METRICS = {"vqa": ("em", "bleu"), "edit": ("ssim", "psnr"), "gen": ("bleu", "ssim", "psnr")}
-_TIER_OF = {"em": "text", "bleu": "text", "bertscore": "text", "ssim": "pixel", "psnr": "pixel", "lpips": "pixel"}
 
 Respond = Callable[[list[dict[str, Any]]], Sequence[Any]]
 
@@ -147,8 +139,8 @@ class MedGenCallback(TrainerCallback):
         self._processor = copy.deepcopy(processor or getattr(trainer, "processing_class", None))
         if respond is None:
             self._generating(trainer.model)
-        self._tiers = _tiers(config, metrics, protocol, text_model)
-        self._asking = _asking(config, prompts, max_tokens, image_side, max_images)
+        self._tiers = tiers_of(config, metrics, protocol, text_model)
+        self._asking = asking_of(config, prompts, max_tokens, image_side, max_images)
         self._latest: dict[str, float] = {}
         self._step = -1
 
@@ -286,47 +278,3 @@ def _evaluating(model: Any) -> Iterator[None]:
     finally:
         for module, mode in modes:
             module.training = mode
-
-
-def _tiers(
-    config: str, metrics: Sequence[str] | None, protocol: str, text_model: str | None
-) -> Mapping[str, tiers.TextWork | tiers.PixelWork]:
-    from medgen_metrics.pixel import PixelTier
-    from medgen_metrics.text import TextTier
-
-    fitting = {"vqa": ("text",), "edit": ("pixel",), "gen": ("text", "pixel")}[config]
-    known = [name for name, tier in _TIER_OF.items() if tier in fitting]
-    wanted = _METRICS[config] if metrics is None else tuple(metrics)
-    if odd := [name for name in wanted if name not in known] or ([] if wanted else ["none"]):
-        raise UsageError(f"metrics: config {config} has {', '.join(known)}; got {', '.join(odd)}")
-    options = tiers.TierOptions(ScoreOptions(protocol=protocol, offline=True, text_model=text_model))
-    found: dict[str, tiers.TextWork | tiers.PixelWork] = {}
-    for tier in dict.fromkeys(_TIER_OF[name] for name in wanted):
-        chosen = [name for name in wanted if _TIER_OF[name] == tier]
-        if tier == "text":
-            text = tiers.TextWork(options)
-            text.scorer = TextTier(protocol=protocol, metrics=chosen, model=text_model, offline=True)
-            found[tier] = text
-        else:
-            pixel = tiers.PixelWork(options)
-            pixel.scorer = PixelTier(protocol=protocol, metrics=chosen, offline=True)
-            found[tier] = pixel
-        if missing := found[tier].scorer.unavailable:
-            raise UsageError("; ".join(f"metrics: {name}: {why}" for name, why in missing.items()))
-    return found
-
-
-def _asking(config: str, templates: str, max_tokens: int, image_side: int | None, max_images: int | None) -> Asking:
-    """The prompts that `medgen-bench run` would send to a model of this config."""
-    shape = SHAPES[config]
-    component = {
-        "backend": "python",
-        "function": "callback:respond",
-        "max_tokens": max_tokens,
-        "image_side": image_side,
-        "max_images": max_images,
-    }
-    system = SystemFile.model_validate(
-        {"name": "training", "shape": shape, "configs": [config], "components": dict.fromkeys(ROLES[shape], component)}
-    )
-    return Asking(system, config, prompts.load(templates), {})
