@@ -34,15 +34,8 @@ def whole_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
             start += len(line)
 
 
-def broken(
-    path: Path,
-    number: int,
-    line: bytes,
-    cause: Exception,
-    cache: str = "reply cache",
-    redone: str = "its replies are asked for again",
-) -> CacheError:
-    """What to say of a line that no kill can have left."""
+def broken(path: Path, number: int, line: bytes, cause: Exception, cache: str, redone: str) -> CacheError:
+    """What to say of a line that no kill can have left, in which cache, and what becomes of what it held."""
     got = shorten(line[:240].decode("utf-8", "replace").rstrip("\n"))
     return CacheError(
         f"{path}:{number}: expected an entry of the {cache}, got {got} ({cause}); something else wrote to this "

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from medgen_metrics import cache_files
+from medgen_metrics.cache_lines import CacheLines
 from medgen_metrics.feature_cache import FeatureCache
 from medgen_metrics.feature_cache import read_entry as read_feature
 from medgen_metrics.judge.cache import CacheError
@@ -26,6 +27,11 @@ from .lock import hold
 
 KINDS = {"judge": "judge-cache", "embedding": "feature-cache"}  # kind of cache -> its folder in OUT
 IMPORTED = "imported"  # in an entry's `meta`: the file it came from
+# Kind -> how a line is read, and what holds it.
+_LINES: dict[str, tuple[Callable[[bytes], Any], type[CacheLines]]] = {
+    "judge": (Entry.from_json, ReplyCache),
+    "embedding": (read_feature, FeatureCache),
+}
 DAY = 86_400  # seconds
 
 
@@ -115,7 +121,6 @@ def prune(
 
     if model is not None:
         check_model(_models(kind, folder), model)
-    read: Callable[[bytes], Any] = Entry.from_json if kind == "judge" else read_feature
     removed: set[str] = set()  # keys: what stands twice is one entry
     with _errors(), hold(folder, "prune", "pruning", "wait for it"):
         for path in cache_files.files(folder):
@@ -124,13 +129,13 @@ def prune(
                 print(f"{path.name}: left as it is, a running process appends to it")
                 continue
             try:
-                removed |= _rewrite(path, read, goes, dry_run)
+                removed |= _rewrite(path, kind, goes, dry_run)
             finally:
                 cache_files.give_up(path, claim)
     print(f"{folder}: {counted(len(removed), 'entry', 'entries')} {'would be ' if dry_run else ''}removed")
 
 
-def _rewrite(path: Path, read: Callable[[bytes], Any], goes: Callable[[Any], bool], dry_run: bool) -> set[str]:
+def _rewrite(path: Path, kind: str, goes: Callable[[Any], bool], dry_run: bool) -> set[str]:
     """Put what stays of a file into a new one, and remove the file; the keys of what went.
 
     The new one has a name of its own, so that whoever has read the old one sees that it is gone, and looks again.
@@ -139,7 +144,7 @@ def _rewrite(path: Path, read: Callable[[bytes], Any], goes: Callable[[Any], boo
     gone = set()
     for start, line in cache_files.whole_lines(path):
         # facts stay
-        entry = None if line.startswith(b'{"fact"') else _entry(path, start, line, read)
+        entry = None if line.startswith(b'{"fact"') else _entry(path, start, line, kind)
         if entry is not None and goes(entry):
             gone.add(entry.key)
         else:
@@ -155,11 +160,14 @@ def _rewrite(path: Path, read: Callable[[bytes], Any], goes: Callable[[Any], boo
     return gone
 
 
-def _entry(path: Path, start: int, line: bytes, read: Callable[[bytes], Any]) -> Any:
+def _entry(path: Path, start: int, line: bytes, kind: str) -> Any:
+    read, held = _LINES[kind]
     try:
         return read(line)
     except ValueError as error:
-        raise cache_files.broken(path, cache_files.line_number(path, start), line, error) from error
+        raise cache_files.broken(
+            path, cache_files.line_number(path, start), line, error, held.cache, held.redone
+        ) from error
 
 
 @contextmanager

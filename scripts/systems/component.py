@@ -195,7 +195,3 @@ class Component(BaseModel):
         if "base_url" in told:
             told["base_url"] = _redact(told["base_url"].partition("?")[0])
         return told
-
-    def definition(self) -> dict[str, Any]:
-        """The part of `described` that determines the answers."""
-        return {name: value for name, value in self.described().items() if name not in WHERE}

@@ -201,3 +201,13 @@ def test_a_broken_cache_is_a_failure_that_names_the_line(folder: Path, capsys: p
     for verb in (["list"], ["prune", "--unusable"], ["export", folder / "e.jsonl"]):
         assert call(*verb, "--cache", folder) == 1
         assert f"{path}:1: expected an entry of the reply cache, got 'garbage'" in capsys.readouterr().err
+
+
+def test_a_broken_line_of_a_feature_cache_is_called_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "features-1.jsonl"
+    path.write_bytes(b"garbage\n")
+    for verb in (["list"], ["prune", "--older-than", "1"]):
+        assert call(*verb, "--kind", "embedding", "--cache", tmp_path) == 1
+        said = capsys.readouterr().err
+        assert f"{path}:1: expected an entry of the feature cache, got 'garbage'" in said
+        assert "its images are encoded again" in said
