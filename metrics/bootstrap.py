@@ -8,6 +8,7 @@ name, are drawn as if they were several, and make an interval too narrow.
 
 from collections.abc import Callable
 from collections.abc import Hashable
+from collections.abc import Iterator
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -20,6 +21,9 @@ from .rows import Row
 RESAMPLES = 1000
 SEED = 42
 LEVEL = 0.95
+
+_AT_ONCE = 2**21  # draws
+_KEPT = 2**25  # draws whose counts are kept for the next metric, in 64 MB; others are drawn again
 
 
 class Interval(NamedTuple):
@@ -147,15 +151,32 @@ def _percentile(
     largest = int(sizes.max()) if len(sizes) else 0
     if len(sums) < 2:
         return Interval(None, None, len(sizes), largest)
-    scores = statistic(_weights(len(sums), resamples, seed) @ sums)
+    drawn = _kept_counts(len(sums), resamples, seed) if len(sums) * resamples <= _KEPT else None
+    # A share of the resamples at a time: all of them as floats would be gigabytes for 100,000 groups.
+    step = max(1, _AT_ONCE // len(sums))
+    shares = (
+        _counts(len(sums), resamples, seed, step)
+        if drawn is None
+        else (drawn[start : start + step] for start in range(0, resamples, step))
+    )
+    scores = np.concatenate([statistic(share.astype(float) @ sums) for share in shares])
     low, high = np.quantile(scores, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(low), float(high), len(sizes), largest)
 
 
 # Metrics of one result share their groups, and systems of one table too: the last draw is the next one as a rule.
 @lru_cache(maxsize=1)
-def _weights(groups: int, resamples: int, seed: int) -> np.ndarray:
-    """How often each resample draws each group: [resamples, groups], rows sum to `groups`."""
-    drawn = np.random.default_rng(seed).integers(0, groups, (resamples, groups))
-    drawn += np.arange(resamples)[:, None] * groups
-    return np.bincount(drawn.ravel(), minlength=resamples * groups).reshape(resamples, groups).astype(float)
+def _kept_counts(groups: int, resamples: int, seed: int) -> np.ndarray:
+    return np.concatenate(list(_counts(groups, resamples, seed, max(1, _AT_ONCE // groups))))
+
+
+def _counts(groups: int, resamples: int, seed: int, step: int) -> Iterator[np.ndarray]:
+    """How often each resample draws each group: [step, groups] at a time; rows sum to `groups`."""
+    random = np.random.default_rng(seed)
+    for start in range(0, resamples, step):
+        rows = min(step, resamples - start)
+        drawn = random.integers(0, groups, (rows, groups))
+        drawn += np.arange(rows)[:, None] * groups
+        counted = np.bincount(drawn.ravel(), minlength=rows * groups).reshape(rows, groups)
+        # No group is drawn anywhere near 65,536 times: each is drawn once on average.
+        yield counted.astype(np.uint16)

@@ -1,9 +1,11 @@
+import tracemalloc
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from medgen_metrics import bootstrap
 from medgen_metrics.bleu import STATISTICS
 from medgen_metrics.bleu import corpus_bleu
 from medgen_metrics.bleu import corpus_bleu_of_sums
@@ -94,6 +96,30 @@ def test_seed_fixes_the_interval() -> None:
     values, groups = clustered(3, 30)
     assert mean_interval(values, groups) == mean_interval(values, groups)
     assert mean_interval(values, groups) != mean_interval(values, groups, seed=43)
+
+
+@pytest.mark.parametrize(("at_once", "kept"), [(1, 0), (700, 0), (700, 2**25), (2**21, 2**25)])
+def test_shares_of_the_draws_change_nothing(monkeypatch: pytest.MonkeyPatch, at_once: int, kept: int) -> None:
+    values, groups = clustered(3, 301)
+    drawn = np.random.default_rng(bootstrap.SEED).integers(0, 301, (bootstrap.RESAMPLES, 301))
+    sums = np.bincount(groups, values)[drawn].sum(1) / np.bincount(groups)[drawn].sum(1)
+    bootstrap._kept_counts.cache_clear()
+    monkeypatch.setattr(bootstrap, "_AT_ONCE", at_once)
+    monkeypatch.setattr(bootstrap, "_KEPT", kept)
+    found = mean_interval(values, groups)
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(sums, [0.025, 0.975])), rel=1e-12)
+
+
+def test_many_groups_take_little_memory() -> None:
+    mean_interval([0.0, 1.0], [0, 1])  # imports and the like
+    tracemalloc.start()
+    try:
+        mean_interval(np.linspace(0, 1, 40_000).tolist(), range(40_000))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # 1,000 resamples of them all as floats are 320 MB.
+    assert peak < 100 * 2**20
 
 
 def test_one_group_gives_no_interval() -> None:
