@@ -7,6 +7,7 @@ A view's overall score is `holistic_<view>`, the paper's Holistic column. Beside
 from collections.abc import Mapping
 from collections.abc import Sequence
 from functools import partial
+from math import fsum
 from typing import Any
 
 from ..rows import MetricSpec
@@ -17,7 +18,9 @@ from .rubric import Rubric
 from .rubric import rubric as rubric_of
 
 PROTOCOLS = ("paper", "standard")
-COUNTS = ("requests", "prompt_tokens", "completion_tokens")
+COUNTS = ("requests", "prompt_tokens", "completion_tokens", "images", "bytes")
+COST = "cost"
+"""Dollars by the prices of the run that asked; absent where it had none."""
 
 
 def holistic(view: str) -> str:
@@ -81,7 +84,7 @@ def columns(made: Sequence[MetricSpec], views: Sequence[str], judges: Sequence[s
     """All floats that a row may hold."""
     found = [spec.name for spec in made]
     for view in views:
-        found += [f"{holistic(view)}_sd", *(dimension(count, view) for count in COUNTS)]
+        found += [f"{holistic(view)}_sd", *(dimension(count, view) for count in (*COUNTS, COST))]
         found += [of_judge(holistic(view), judge) for judge in judges] if len(judges) > 1 else []
     return tuple(found)
 
@@ -95,8 +98,8 @@ def _figures(view: str, sheet: Rubric, judges: Sequence[str], rows: Sequence[Row
 
     Returns:
         `pass_rate`: share of scored rows at the rubric's pass mark or above; `spread`: mean standard deviation of a
-        record's verdicts, where several were drawn; `requests`, `prompt_tokens`, `completion_tokens` in total;
-        of several judges `agreement` (see `agreement.agreement`).
+        record's verdicts, where several were drawn; `COUNTS` in total, and `cost` where all of it is known; of several
+        judges `agreement` (see `agreement.agreement`).
     """
     metric = holistic(view)
     scores = [row.values[metric] for row in rows if metric in row.values]
@@ -108,6 +111,10 @@ def _figures(view: str, sheet: Rubric, judges: Sequence[str], rows: Sequence[Row
         total = [row.values[name] for row in rows if (name := dimension(count, view)) in row.values]
         if total:
             found[count] = round(sum(total))
+    # a record without requests costs nothing
+    costs = [row.values.get(dimension(COST, view)) for row in rows if row.values.get(dimension(COUNTS[0], view))]
+    if costs and None not in costs:
+        found[COST] = fsum(cost for cost in costs if cost is not None)
     if len(judges) > 1:
         from .agreement import agreement
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from ..failures import is_refusal
 from ..rows import Row
 from ..rows import mean
+from ..serving.usage import Usage
 from . import specs as judge_specs
 from .asking import Found
 from .intake import failure
 from .prompt import JudgeSample
 from .rubric import Rubric
 
-REVISION = 1  # raised when a change moves any value
+REVISION = 2  # raised when a change moves or adds any value
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,11 @@ class VerdictRows:
                 reasons.update(dict.fromkeys(self.asked(sample, [view]), unshown))
                 continue
             self._add(view, sample, of_view, values, reasons)
+            used = sum((item.usage for item in of_view), Usage())
             for count in judge_specs.COUNTS:
-                values[judge_specs.dimension(count, view)] = float(sum(getattr(item.usage, count) for item in of_view))
+                values[judge_specs.dimension(count, view)] = float(getattr(used, count))
+            if used.cost is not None:
+                values[judge_specs.dimension(judge_specs.COST, view)] = used.cost
             flags += [f"repaired_{view}"] if any(item.repaired for item in of_view) else []
             # a judge's mean over fewer verdicts than were drawn is a score all the same, and counted
             short = any(item.verdict is None for item in of_view)
