@@ -22,7 +22,7 @@ RESAMPLES = 1000
 SEED = 42
 LEVEL = 0.95
 
-_AT_ONCE = 2**21  # draws
+_AT_ONCE = 2**20  # draws
 _KEPT = 2**25  # draws whose counts are kept for the next metric, in 64 MB; others are drawn again
 
 

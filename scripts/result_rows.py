@@ -119,6 +119,11 @@ class Rows(BaseModel):
         """Tier name -> its rows."""
         return self.__pydantic_extra__
 
+    def with_tiers(self, tiers: Mapping[str, TierRows]) -> "Rows":
+        """The same records with these tiers."""
+        columns: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**columns, **tiers)
+
     def unpack(self, tier: str) -> list[Row]:
         """A tier's rows, one a record."""
         return self.tiers[tier].unpack(len(self.id))

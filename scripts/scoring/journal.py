@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from sys import intern
 from types import TracebackType
 from typing import Any
 
@@ -23,6 +24,8 @@ from medgen_metrics.rows import Row
 from medgen_metrics.signature import digest
 
 from ..errors import Failure
+
+_REASONS = frozenset(REASONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +68,14 @@ class Line:
         try:
             # Of bytes the parser would guess the encoding first.
             data = json.loads(text if isinstance(text, str) else text.decode("utf-8", "surrogatepass"))
-            row = Row(_values(data["values"]), _reasons(data["reasons"]), tuple(map(str, data["flags"])))
+            # What all lines share is kept once: of 100,000 lines it would be most of the memory.
+            flags = tuple(intern(str(flag)) for flag in data["flags"])
             return cls(
                 id=str(data["id"]),
                 key=str(data["key"]),
-                tier=str(data["tier"]),
-                row=row,
-                signature=str(data["signature"]),
+                tier=intern(str(data["tier"])),
+                row=Row(_values(data["values"]), _reasons(data["reasons"]), flags),
+                signature=intern(str(data["signature"])),
                 view=data["view"],
                 sample=int(data["sample"]),
             )
@@ -80,17 +84,16 @@ class Line:
 
 
 def _values(data: Mapping[str, Any]) -> dict[str, float]:
-    values = {name: float(value) for name, value in data.items()}
+    values = {intern(name): float(value) for name, value in data.items()}
     if not all(map(math.isfinite, values.values())):
         raise ValueError("a score is not finite")
     return values
 
 
 def _reasons(data: Mapping[str, Any]) -> dict[str, str]:
-    unknown = set(data.values()) - set(REASONS)
-    if unknown:
-        raise ValueError(f"unknown reasons {sorted(unknown)}")
-    return dict(data)
+    if not _REASONS.issuperset(data.values()):
+        raise ValueError(f"unknown reasons {sorted(set(data.values()) - _REASONS)}")
+    return {intern(name): intern(reason) for name, reason in data.items()}
 
 
 def row_key(record_id: str, tier: str, candidate: str, reference: str, definition: str) -> str:

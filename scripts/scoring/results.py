@@ -210,10 +210,8 @@ def _merge(path: Path, system: str, edition: str, protocol: str, configs: Mappin
 def _with_earlier_tiers(result: ConfigResult, earlier: ConfigResult | None) -> ConfigResult:
     if earlier is None or earlier.rows.id != result.rows.id or earlier.predictions.digest != result.predictions.digest:
         return result
-    rows = {name: earlier.rows.unpack(name) for name in earlier.tiers}
-    rows |= {name: result.rows.unpack(name) for name in result.tiers}
-    columns = {name: getattr(result.rows, name) for name in ("id", "task", "subtask", "modality", "group")}
-    return result.model_copy(update={"tiers": {**earlier.tiers, **result.tiers}, "rows": Rows.of(columns, rows)})
+    rows = result.rows.with_tiers({**earlier.rows.tiers, **result.rows.tiers})
+    return result.model_copy(update={"tiers": {**earlier.tiers, **result.tiers}, "rows": rows})
 
 
 def versions() -> dict[str, str]:
