@@ -1,5 +1,6 @@
 """The files of a cache: appended to by one process each, never changed, only ever replaced by a prune."""
 
+import logging
 import os
 import secrets
 import weakref
@@ -12,6 +13,8 @@ from filelock import FileLock
 from filelock import Timeout
 
 from .sources.jsonl import shorten
+
+logger = logging.getLogger(__name__)
 
 
 class CacheError(Exception):
@@ -130,12 +133,23 @@ class Appender:
         if self._path is not None and self._process != os.getpid():
             self._path = None  # after a fork the file is the parent's
             self._end = None
+        if self._path is not None and not self._path.exists():
+            # someone deleted it, and what is written to it would be kept nowhere
+            logger.warning(
+                "%s: was deleted while a run wrote to it, with what it held; a new file is begun", self._path
+            )
+            self.close()
         if self._path is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._folder / f"{self._writer}-{secrets.token_hex(6)}.jsonl"
             held = claim(path)
-            # O_EXCL: never another process's file, whatever the random numbers say.
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+            try:
+                # O_EXCL: never another process's file, whatever the random numbers say.
+                self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+            except OSError:
+                if held is not None:
+                    give_up(path, held)
+                raise
             self._path, self._process, self._size = path, os.getpid(), 0
             self._end = weakref.finalize(self, _end, path, self._descriptor, held, self._process)
         return self._path

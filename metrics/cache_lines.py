@@ -73,6 +73,15 @@ class CacheLines(ABC):
     def _forget(self) -> None:
         """Drop the index: all is read anew."""
 
+    def _parsed(self, line: bytes) -> dict[str, Any]:
+        """A line's row. May raise what a line of another form makes it raise."""
+        row: dict[str, Any] = json.loads(line)
+        return row
+
+    def _fault(self, error: CacheError, file: str) -> None:
+        """What becomes of a file's line that is broken, or of a file that can't be read: an error, or left out."""
+        raise error
+
     def refresh(self) -> None:
         """Take in what other processes have written since.
 
@@ -87,9 +96,8 @@ class CacheLines(ABC):
                     self._read.clear()
                 if sum(map(self._take_in, names)) == len(names):
                     return
-            raise CacheError(
-                f"{self.folder}: files keep vanishing while they are read; wait for what prunes this folder"
-            )
+            told = f"{self.folder}: files keep vanishing while they are read; wait for what prunes this folder"
+            self._fault(CacheError(told), "")
 
     @property
     def size(self) -> int:
@@ -103,9 +111,9 @@ class CacheLines(ABC):
         try:
             for start, line in whole_lines(path, read.size):
                 try:
-                    self._index(name, start, json.loads(line))
+                    self._index(name, start, self._parsed(line))
                 except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-                    raise self._broken(path, read.lines + 1, line, error) from error
+                    self._fault(self._broken(path, read.lines + 1, line, error), name)
                 read.size = start + len(line)
                 read.lines += 1
             if not read.torn and path.stat().st_size > read.size and not in_use(path):
@@ -116,7 +124,8 @@ class CacheLines(ABC):
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise CacheError(f"{path}: expected a file of {self.holds}, got: {error.strerror}; move it away") from error
+            told = f"{path}: expected a file of {self.holds}, got: {error.strerror}; move it away"
+            self._fault(CacheError(told), name)
         return True
 
     def _at(self, file: str, start: int, read: Callable[[bytes], T]) -> T | None:
@@ -173,7 +182,7 @@ class CacheLines(ABC):
         with self._lock:
             name, start = self._append(line)
             # what is ours is indexed here, so that `refresh` needn't read it again
-            self._index(name, start, json.loads(line))
+            self._index(name, start, self._parsed(line))
             read = self._read.setdefault(name, _Read())
             read.size = start + len(line)
             read.lines += 1

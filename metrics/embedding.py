@@ -70,7 +70,6 @@ class EmbeddingTier:
         ValueError: an unknown protocol, or no encoder where a folder was named.
         FileNotFoundError: `weights` names no checkpoint.
         ImportError: an extra isn't installed.
-        cache_files.CacheError: the cache can't be read.
 
     Attributes:
         name: `embedding`.

@@ -58,6 +58,7 @@ def embed(sources: Iterable[Source], features: Features, encoder: Encoder) -> li
     Raises:
         ValueError: the encoder gives numbers that are not finite.
     """
+    features.look_again()
     records = []
     made: dict[str, Feature] = {}
     waiting: dict[tuple[int, ...], dict[str, tuple[np.ndarray, str]]] = {}

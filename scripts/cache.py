@@ -15,7 +15,7 @@ from typing import Any
 from medgen_metrics import cache_files
 from medgen_metrics.cache_lines import CacheLines
 from medgen_metrics.feature_cache import FeatureCache
-from medgen_metrics.feature_cache import read_entry as read_feature
+from medgen_metrics.feature_entry import Entry as Feature
 from medgen_metrics.judge.cache import CacheError
 from medgen_metrics.judge.cache import Entry
 from medgen_metrics.judge.cache import ReplyCache
@@ -26,11 +26,11 @@ from .errors import UsageError
 from .lock import hold
 
 KINDS = {"judge": "judge-cache", "embedding": "feature-cache"}  # kind of cache -> its folder in OUT
-IMPORTED = "imported"  # in an entry's `meta`: the file it came from
+IMPORTED = "imported"  # in a reply's `meta`: the file it came from
 # Kind -> how a line is read, and what holds it.
 _LINES: dict[str, tuple[Callable[[bytes], Any], type[CacheLines]]] = {
     "judge": (Entry.from_json, ReplyCache),
-    "embedding": (read_feature, FeatureCache),
+    "embedding": (Feature.from_json, FeatureCache),
 }
 DAY = 86_400  # seconds
 
@@ -45,9 +45,11 @@ def list_entries(folders: Mapping[str, Path]) -> None:
         Failure: a cache can't be read.
     """
     from rich.console import Console
+    from rich.table import Column
     from rich.table import Table
 
-    table = Table("kind", "model", "entries", "unusable", "imported", "MB", "first", "last", box=None, pad_edge=False)
+    whole = Column("model", overflow="fold")  # a name that is cut off names nothing
+    table = Table("kind", whole, "entries", "unusable", "imported", "MB", "first", "last", box=None, pad_edge=False)
     for kind, folder in folders.items():
         rows = _models(kind, folder)
         for model, row in sorted(rows.items()):
@@ -70,17 +72,18 @@ def _models(kind: str, folder: Path) -> dict[str, dict[str, Any]]:
         row["dates"] = [min([*row["dates"], created]), max([*row["dates"], created])]
         return row
 
-    if kind == "embedding":
-        with _errors(), FeatureCache(folder) as features:
-            for found in features.entries():
-                count(found.model, found.created, found.size)
-        return rows
-    with opened(folder) as cache:
+    with opened(kind, folder) as cache:
         for entry in cache:
             row = count(entry.model, entry.created, len(entry.to_json().encode("utf-8", "surrogatepass")))
-            row["unusable"] = row.get("unusable", 0) + (entry.unusable is not None)
-            row["imported"] = row.get("imported", 0) + (IMPORTED in entry.meta)
+            row["imported"] = row.get("imported", 0) + (imported(entry) is not None)
+            if kind == "judge":
+                row["unusable"] = row.get("unusable", 0) + (entry.unusable is not None)
     return rows
+
+
+def imported(entry: Any) -> str | None:
+    """The file that an entry came from, or None."""
+    return entry.meta.get(IMPORTED) if isinstance(entry, Entry) else entry.imported
 
 
 def prune(
@@ -179,14 +182,18 @@ def _errors() -> Iterator[None]:
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[ReplyCache]:
-    """A cache of replies.
+def opened(kind: str, folder: Path) -> Iterator[Any]:
+    """A cache of a kind, to iterate over, to `get` from and to `put` into.
 
     Raises:
         Failure: it can't be read or written.
     """
-    with _errors(), ReplyCache(folder, "imported") as cache:
+    with _errors(), _cache(kind, folder) as cache:
         yield cache
+
+
+def _cache(kind: str, folder: Path) -> ReplyCache | FeatureCache:
+    return ReplyCache(folder, IMPORTED) if kind == "judge" else FeatureCache(folder, IMPORTED, strict=True)
 
 
 def check_model(models: Iterable[str], model: str) -> None:

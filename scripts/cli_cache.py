@@ -26,7 +26,9 @@ CacheOption = Annotated[
     Path | None, typer.Option("--cache", help="The cache's folder; default OUT/judge-cache, OUT/feature-cache.")
 ]
 KindOption = Annotated[Kind, typer.Option("--kind", help="judge: replies; embedding: references' embeddings.")]
-ModelOption = Annotated[str | None, typer.Option("--model", help="Only this judge's, as its server names it.")]
+ModelOption = Annotated[
+    str | None, typer.Option("--model", help="Only this judge's, as its server names it, or this encoder's.")
+]
 
 
 def _folder(out: Path, cache: Path | None, kind: Kind = Kind.judge) -> Path:
@@ -76,21 +78,22 @@ def cache_export(
     file: Annotated[Path, typer.Argument(help="The file to write: NAME.jsonl, or NAME.jsonl.gz.")],
     out: OutOption = Path("out"),
     cache: CacheOption = None,
+    kind: KindOption = Kind.judge,
     model: ModelOption = None,
 ) -> None:
     """Write one file that others can import, e.g. beside a paper's results."""
     from .cache_exchange import export
 
-    export(_folder(out, cache), file, model=model)
+    export(_folder(out, cache, kind), file, kind=kind.value, model=model)
 
 
 @cache_app.command("import")
 def cache_import(
-    files: Annotated[list[Path], typer.Argument(help="What `cache export` wrote.")],
+    files: Annotated[list[Path], typer.Argument(help="What `cache export` wrote, of either kind.")],
     out: OutOption = Path("out"),
     cache: CacheOption = None,
 ) -> None:
-    """Add others' replies to the cache, each checked against its digests; what is here already stays."""
+    """Add others' entries to the cache of their kind, each checked against its digests; what is here already stays."""
     from .cache_exchange import import_files
 
-    import_files(_folder(out, cache), files)
+    import_files(files, lambda kind: _folder(out, cache, Kind(kind)))

@@ -198,7 +198,7 @@ def test_several_exports_may_follow_each_other_in_one_file(tmp_path: Path) -> No
 def test_a_broken_cache_is_a_failure_that_names_the_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = files(folder)[0]
     path.write_bytes(b"garbage\n" + path.read_bytes())
-    for verb in (["list"], ["prune", "--unusable"], ["export", folder / "e.jsonl"]):
+    for verb in (["list"], ["prune", "--unusable"], ["export", folder.parent / "e.jsonl"]):
         assert call(*verb, "--cache", folder) == 1
         assert f"{path}:1: expected an entry of the reply cache, got 'garbage'" in capsys.readouterr().err
 
