@@ -90,9 +90,21 @@ _PARAMETERS: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "judge_cache": (Annotated[Path | None, _option("Folder of kept replies; default OUT/judge-cache.")], None),
-    "max_requests": (Annotated[int | None, _option("Stop before more requests than these.", min=0)], None),
+    "max_requests": (
+        Annotated[
+            int | None,
+            _option(
+                "Stop before more requests than these, of a judge in process too. Several processes have equal shares.",
+                min=0,
+            ),
+        ],
+        None,
+    ),
     "max_cost": (
-        Annotated[float | None, _option("Stop before more dollars than these; with --prices.", min=0.0)],
+        Annotated[
+            float | None,
+            _option("Stop before more dollars than these; with --prices. Shared as --max-requests.", min=0.0),
+        ],
         None,
     ),
     "prices": (

@@ -80,8 +80,17 @@ def run(
     max_attempts: Annotated[int | None, _models("Send a request at most so often, over all runs.", min=1)] = None,
     concurrency: Annotated[int | None, _models("Most requests under way.", min=1)] = None,
     image_concurrency: Annotated[int | None, _models("The same, of the image model after a VLM.", min=1)] = None,
-    max_cost: Annotated[float | None, _models("Stop before more dollars than these; with --prices.", min=0)] = None,
-    max_requests: Annotated[int | None, _models("Stop before more requests than these.", min=0)] = None,
+    max_cost: Annotated[
+        float | None, _models("Stop before more dollars than these; with --prices. Shared as --max-requests.", min=0)
+    ] = None,
+    max_requests: Annotated[
+        int | None,
+        _models(
+            "Stop before more requests than these, of models in this process too. A launcher's processes have equal "
+            "shares; each --shard has its own.",
+            min=0,
+        ),
+    ] = None,
     prices: Annotated[
         Path | None, _models("YAML: model -> input, output ($ per million tokens), image ($ each).")
     ] = None,

@@ -5,12 +5,12 @@ appended to a journal as they come; at the end the file is written whole, one ro
 run that was stopped continues with the records that have no row yet.
 """
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .errors import UsageError
+from .launcher import place
 from .records import load_records
 from .running.options import RunOptions
 from .running.options import Shard
@@ -86,10 +86,20 @@ def _known(system: str | Path | SystemFile, config: str) -> SystemFile | str:
 
 
 def _shared(options: RunOptions) -> RunOptions:
-    """Under a launcher (accelerate, torchrun) each process takes its share."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
-    if size <= 1:
+    """Under a launcher (accelerate, torchrun) each process takes its share, of the records and of what may be spent."""
+    here = place()
+    if here.size == 1:
         return options
     if options.shard is not None:
-        raise UsageError(f"--shard: expected none under a launcher of {size} processes, which share the records")
-    return replace(options, shard=Shard(int(os.environ.get("RANK", "0")) + 1, size))
+        raise UsageError(f"--shard: expected none under a launcher of {here.size} processes, which share the records")
+    if options.max_requests is not None and 0 < options.max_requests < here.size:
+        raise UsageError(
+            f"--max-requests: expected at least one for each of the {here.size} processes that share them, got "
+            f"{options.max_requests}"
+        )
+    return replace(
+        options,
+        shard=Shard(here.rank + 1, here.size),
+        max_requests=None if options.max_requests is None else options.max_requests // here.size,
+        max_cost=None if options.max_cost is None else options.max_cost / here.size,
+    )

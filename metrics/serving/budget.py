@@ -109,9 +109,9 @@ class Prices:
         """
         import yaml
 
-        text = Path(path).read_text(encoding="utf-8")
+        data = Path(path).read_bytes()
         try:
-            table = json.loads(text) if str(path).endswith(".json") else yaml.safe_load(text)
+            table = json.loads(data) if str(path).endswith(".json") else yaml.safe_load(data)
         except (ValueError, yaml.YAMLError) as error:
             raise ValueError(f"{path}: expected YAML or JSON, got {str(error).splitlines()[0]}") from error
         return cls(table, str(path))
@@ -132,7 +132,7 @@ class Prices:
 class Reservation:
     """What a request may cost at most, set aside until its reply tells."""
 
-    model: str
+    model: str | None
     estimate: Usage
     cost: float
 
@@ -176,19 +176,25 @@ class Budget:
         self._reserved = 0.0
         self._settled: anyio.Event | None = None
 
-    def price(self, usage: Usage, model: str) -> Usage:
+    def price(self, usage: Usage, model: str | None) -> Usage:
         """The usage with its cost, where there is a price table and the server reported the tokens that cost.
+
+        Args:
+            usage: what was consumed.
+            model: name in the price table; None for a model in this process, which costs nothing.
 
         Raises:
             ValueError: a model that the price table doesn't hold.
         """
+        if model is None:
+            return replace(usage, cost=0.0)
         if self.prices is None:
             return usage
         price = self.prices.of(model)
         return usage if usage.unreported and price.by_token else replace(usage, cost=price.cost(usage))
 
-    async def reserve(self, estimate: Usage, model: str) -> Reservation:
-        """Set aside what a request may cost at most.
+    async def reserve(self, estimate: Usage, model: str | None) -> Reservation:
+        """Set aside what a request may cost at most; `model` as for `price`.
 
         Raises:
             BudgetExhausted: no budget is left for it.
@@ -231,7 +237,8 @@ class Budget:
             tokens = (estimate.prompt_tokens, estimate.completion_tokens) if billed else (0, 0)
             usage = Usage(1, *tokens, estimate.images, estimate.bytes, unreported=1)
             cost = reservation.cost if billed else 0.0
-            usage = replace(usage, cost=None if self.prices is None else cost)
+            is_known = self.prices is not None or reservation.model is None
+            usage = replace(usage, cost=cost if is_known else None)
         else:
             usage = self.price(usage, reservation.model)
             if usage.cost is None and self.prices is not None:

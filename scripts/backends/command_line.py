@@ -72,9 +72,7 @@ class CommandLine(InProcess):
                 digests[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         return shown(self.component, files=digests or None)
 
-    async def ask(self, ask: Ask) -> Gave:
-        """See `base.Backend`."""
-        self.taken(ask)
+    async def _ask(self, ask: Ask) -> Gave:
         for attempt in range(1, self.component.attempts + 1):
             program, folder = await self._started()
             self._number += 1

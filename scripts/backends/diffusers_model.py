@@ -186,9 +186,7 @@ class DiffusersModel(InProcess):
         if not self.takes_images and _call_of(kind).get("image", None) is inspect.Parameter.empty:
             raise UsageError(f"{self.component.label}: {kind.__name__} needs an image; got takes_image: false")
 
-    async def ask(self, ask: Ask) -> Gave:
-        """See `base.Backend`."""
-        self.taken(ask)
+    async def _ask(self, ask: Ask) -> Gave:
         images = await anyio.to_thread.run_sync(lambda: tuple(pictures.rgb(data) for data in ask.images))
         if len(images) > 1 and not self._several:
             raise CallFailed(

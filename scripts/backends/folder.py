@@ -42,6 +42,7 @@ class Folder(InProcess):
     """A folder of outputs, `model` of the component; a record without a file has failed, as `missing`."""
 
     gives = frozenset({"text", "image"})
+    is_counted = False
 
     def __init__(self, component: "Component", options: Options) -> None:
         super().__init__(component, options, batch=4)
@@ -66,8 +67,7 @@ class Folder(InProcess):
             told.update(f"{name}\0{about.st_size}\0{about.st_mtime_ns}\n".encode())
         return shown(self.component, model=self._folder.resolve().name, files=told.hexdigest()[:16])
 
-    async def ask(self, ask: Ask) -> Gave:
-        """See `base.Backend`."""
+    async def _ask(self, ask: Ask) -> Gave:
         return complete(await anyio.to_thread.run_sync(self._read, ask), ask)
 
     def _read(self, ask: Ask) -> Gave:

@@ -1,16 +1,19 @@
 """What back ends in this process share: where they compute, how many requests they hold, and what they give."""
 
-import os
+from abc import ABC
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
 
 from medgen_metrics.failures import is_refusal
+from medgen_metrics.serving.budget import Budget
 from medgen_metrics.serving.faults import CallFailed
 from medgen_metrics.serving.faults import RunStopped
 from medgen_metrics.serving.usage import Usage
 
 from ..errors import UsageError
+from ..launcher import place
 from . import pictures
 from .base import EMPTY
 from .base import NO_IMAGE
@@ -29,12 +32,12 @@ if TYPE_CHECKING:
 _OF_SERVERS = ("base_url", "key_env", "hosts")
 
 
-class InProcess:
+class InProcess(ABC):
     """A model without a server.
 
     Args:
         component: what is asked.
-        options: of the run. Its budget is of what servers are paid; nothing is spent here.
+        options: of the run. Each request counts in its budget, and costs nothing.
         batch: requests of a batch at most where the component doesn't say.
 
     Raises:
@@ -42,9 +45,11 @@ class InProcess:
 
     Attributes:
         concurrency: requests that it takes at a time: while one batch is answered the next gathers.
+        is_counted: whether an answer takes a model's work, and so counts as a request.
     """
 
     gives: frozenset[str] = frozenset({"text"})
+    is_counted = True
 
     def __init__(self, component: "Component", options: Options, *, batch: int) -> None:
         self.component = component.resolved()
@@ -54,8 +59,26 @@ class InProcess:
                 f"{component.label}: backend {component.backend} reaches no server; expected none of {', '.join(idle)}"
             )
         self.takes_images = component.takes_image
+        self.budget = options.budget or Budget()
         self.batch = component.batch or batch
         self.concurrency = options.concurrency or component.concurrency or 2 * self.batch
+
+    async def ask(self, ask: Ask) -> Gave:
+        """See `base.Backend`."""
+        self.taken(ask)
+        if not self.is_counted:
+            return await self._ask(ask)
+        reservation = await self.budget.reserve(Usage(requests=1), None)
+        used: Usage | None = None
+        try:
+            gave = await self._ask(ask)
+            used = gave.usage
+        finally:
+            self.budget.settle(reservation, used)
+        return gave
+
+    @abstractmethod
+    async def _ask(self, ask: Ask) -> Gave: ...
 
     def usage(self, ask: Ask, **more: int) -> Usage:
         """What an answered request consumed."""
@@ -78,11 +101,8 @@ def device_of(component: "Component") -> str | None:
 
     None leaves it to the library: all accelerators that are there, else the CPU.
     """
-    if component.device is not None or int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        return component.device
-    import torch
-
-    return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+    here = place()
+    return component.device if component.device is not None or here.size == 1 else here.device()
 
 
 def known_parameters(component: "Component", known: Mapping[str, str]) -> None:

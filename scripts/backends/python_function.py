@@ -168,13 +168,7 @@ class PythonFunction(InProcess):
         """See `base.Backend`: the function and a digest of its module's file; of what that imports it knows nothing."""
         return shown(self.component, source=self._function.source)
 
-    async def ask(self, ask: Ask) -> Gave:
-        """See `base.Backend`.
-
-        Raises:
-            Exception: what the function raises.
-        """
-        self.taken(ask)
+    async def _ask(self, ask: Ask) -> Gave:
         text, given, meta = parts(await self._called(ask))
         image = await anyio.to_thread.run_sync(as_file, given)
         return complete(Gave(text=text, image=image, usage=self.usage(ask), meta=meta), ask)

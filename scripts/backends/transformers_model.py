@@ -77,9 +77,7 @@ class TransformersModel(InProcess):
             self._identity = local_weights.identity(named, revision=revision, role="system")
         return self._identity
 
-    async def ask(self, ask: Ask) -> Gave:
-        """See `base.Backend`."""
-        self.taken(ask)
+    async def _ask(self, ask: Ask) -> Gave:
         chat = Chat(messages(ask), self._temperature, ask.seed, ask.max_tokens)
         try:
             said = await self._batches.ask(chat)

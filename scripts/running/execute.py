@@ -294,6 +294,6 @@ class Execution:
     def _tell_end(self, written: Written, is_whole: bool) -> None:
         used = self.budget.used
         spent = f"; {used.requests:,} requests" if used.requests else ""
-        spent += "" if used.cost is None else f", ${used.cost:,.4f}"
+        spent += f", ${used.cost:,.4f}" if used.cost else ""
         say(f"{self.store.path}: {written.rows:,} rows, {written.failed:,} of them failed{spent}")
         tell_failed(self.store.path, written, "--retry-failed tries them again", may_fail=is_whole)

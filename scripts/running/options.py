@@ -48,7 +48,7 @@ class RunOptions:
         max_attempts: how often a request is sent at most, over all runs; default what the system's file says a run.
         fresh: put an earlier run's predictions aside and start anew.
         concurrency, image_concurrency: requests under way at most, of the (first) model and of a second, image one.
-        max_cost, max_requests: dollars and requests after which nothing more is sent.
+        max_cost, max_requests: dollars and requests, of models in this process too, after which nothing more is sent.
         prices: table of prices, see `medgen_metrics.serving.budget.Prices.read`.
         dry_run: say what would be asked and what it may cost; send nothing, write nothing.
         log_requests: write prompts and replies beside the predictions, images by digest.

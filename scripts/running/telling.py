@@ -61,7 +61,7 @@ class Teller:
         """Failures and cost so far; empty where there are none."""
         cost = self._cost()
         failed = sum(self.kinds.values())
-        return (f", {failed:,} failed" if failed else "") + ("" if cost is None else f", ${cost:,.2f}")
+        return (f", {failed:,} failed" if failed else "") + (f", ${cost:,.2f}" if cost else "")
 
 
 @contextmanager
