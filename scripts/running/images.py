@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from ..backends.pictures import png
 from ..backends.pictures import rgb
 from ..records import Picture
+from .png_chunks import pixels_alone
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 _SHEET_SIDE = 2048
+_ORIENTATION = 0x0112
 
 
 class BadImage(ValueError):
@@ -58,6 +60,8 @@ def sha256(data: bytes) -> str:
 def keep(data: bytes, inputs: Sequence[Picture]) -> Kept:
     """Decode a file that a system gave, look at it, and make a PNG of its pixels; what else it holds is dropped.
 
+    The pixels of a PNG of 8 bits a channel stay packed as they came.
+
     Args:
         data: the file.
         inputs: the record's input images; the first is what the output is compared with.
@@ -77,6 +81,7 @@ def keep(data: bytes, inputs: Sequence[Picture]) -> Kept:
             with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
                 received, several = opened.format, getattr(opened, "n_frames", 1) > 1
                 opened.load()
+                turned = opened.getexif().get(_ORIENTATION, 1) != 1
                 image = ImageOps.exif_transpose(opened)
     except UnidentifiedImageError:
         raise BadImage("not_an_image", f"expected an image, got {len(data)} bytes that begin {data[:16]!r}") from None
@@ -88,7 +93,7 @@ def keep(data: bytes, inputs: Sequence[Picture]) -> Kept:
     image.info.clear()
     image = image.copy() if several else image
     try:
-        file = png(image)
+        file = (pixels_alone(data) if received == "PNG" and not turned else None) or png(image)
     except ValueError as error:
         raise BadImage("unreadable", str(error)) from error
     flags = [
@@ -143,7 +148,7 @@ def _dimensions(picture: Picture) -> tuple[int, int]:
 
     with Image.open(io.BytesIO(picture.data)) as image:
         # EXIF orientations 5 to 8 lie on their side
-        turned = image.getexif().get(0x0112, 1) >= 5
+        turned = image.getexif().get(_ORIENTATION, 1) >= 5
         return (image.height, image.width) if turned else image.size
 
 
