@@ -15,6 +15,7 @@ LATENCY, SLOTS = 2.0, 16
 RATE = SLOTS / LATENCY
 RECORDS = 400
 FEW, MANY = 1000, 10_000
+FORMS = ("PNG", "JPEG")  # a PNG's pixels are kept as they are packed; a JPEG's are packed as a PNG
 
 
 def run() -> Iterator[str]:
@@ -26,9 +27,14 @@ def run() -> Iterator[str]:
 
 def _rate(folder: Path) -> Iterator[str]:
     data = _made(f"made.write(Path({str(folder / 'made')!r}), {RECORDS}, 512, grey=True)", folder / "made" / "data")
-    picture = folder / "reply.jpg"
+    for form in FORMS:
+        yield from _rate_of(folder / form, data, form)
+
+
+def _rate_of(folder: Path, data: Path, form: str) -> Iterator[str]:
+    picture = folder / "reply"
     # what an image model gives: a photograph's detail, 1024 x 1024
-    _made(f"run.picture(Path({str(picture)!r}))", picture)
+    _made(f"run.picture(Path({str(picture)!r}), {form!r})", picture)
     with served(folder / "log", latency=LATENCY, slots=SLOTS, picture=str(picture)) as server:
         editor = _system(folder, "editor", server.url, "image", "openai-images")
         arguments = ("--concurrency", SLOTS)
@@ -40,7 +46,7 @@ def _rate(folder: Path) -> Iterator[str]:
     share, ramp = _share(log)
     cpu = (full.cpu - idle.cpu) / (RECORDS - SLOTS)
     yield f"{RECORDS} edits, {SLOTS} slots, {LATENCY:g} s: {share:.1%} of slots/latency, first request to last answer"
-    yield f"  ramp-up {ramp:.1f} s; CPU seconds a record {cpu:.3f} (a PNG of 512x512 sent, a JPEG of 1024x1024 kept)"
+    yield f"  ramp-up {ramp:.1f} s; CPU seconds a record {cpu:.3f} (a PNG of 512x512 sent, a {form} of 1024x1024 kept)"
 
 
 def _share(log: list[Seen]) -> tuple[float, float]:
@@ -81,8 +87,8 @@ def _made(call: str, result: Path) -> Path:
     return result
 
 
-def picture(path: Path) -> None:
-    """A JPEG such as image models give."""
+def picture(path: Path, form: str) -> None:
+    """A file such as image models give."""
     from io import BytesIO
 
     from PIL import Image
@@ -90,4 +96,5 @@ def picture(path: Path) -> None:
     from .material import image_pairs
 
     with Image.open(BytesIO(image_pairs(1, 1024)[0][0])) as image:
-        image.convert("RGB").save(path, "JPEG", quality=92)
+        path.parent.mkdir(exist_ok=True)
+        image.convert("RGB").save(path, form, quality=92)
