@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from . import backbones
+from .file_digests import file_digest
 
 TIMEOUT = 5.0  # seconds, to find out that a server can't be reached
 
@@ -82,6 +83,10 @@ _ENCODER_FILES = ["*.json", "*.txt", "*.safetensors", "pytorch_model.bin"]
 
 MEDIMAGEINSIGHT = "lion-ai/MedImageInsights"
 MEDIMAGEINSIGHT_FILE = "2024.09.27/vision_model/medimageinsigt-v1.0.0.pt"  # (sic); both towers in one file
+# The commit that brought the file, its last by the Hub's pages, and the digest of its 2,464,060,700 bytes, as
+# its Git LFS pointer has it in a clone of the repository, https://github.com/AlphaHinex/MedImageInsights.
+MEDIMAGEINSIGHT_REVISION = "adbf56fbb71503acf853bf26c136254a10b6c56b"
+MEDIMAGEINSIGHT_SHA256 = "5eeda63bf616a61664bc95b2c09d3b3d7125209e635678bd3f5f324e9bdb1414"
 
 
 def _snapshot(repo: str, revision: str | None, files: list[str]) -> Path | None:
@@ -93,6 +98,15 @@ def _snapshot(repo: str, revision: str | None, files: list[str]) -> Path | None:
         return Path(snapshot_download(repo, revision=revision, local_files_only=True, allow_patterns=files))
     except (LocalEntryNotFoundError, ValueError):
         return None
+
+
+def _snapshots(repo: str, file: str) -> list[Path]:
+    """A file in every commit of a repository that was downloaded."""
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    folder = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=repo, repo_type="model") / "snapshots"
+    return sorted(path for path in folder.glob(f"*/{file}") if path.is_file())
 
 
 def _hub_by_hand(repo: str, revision: str | None, files: list[str]) -> str:
@@ -180,43 +194,57 @@ def hub_model(repo: str, revision: str | None, *, tier: str, metric: str, files:
     return _on_hub(repo, files, is_complete, tier=tier, metric=metric, revision=revision)
 
 
-def hub_open_clip(repo: str, files: list[str]) -> Weights:
+def hub_open_clip(repo: str, revision: str | None, files: list[str]) -> Weights:
     """An open_clip model of the user's choice on the Hub.
 
     Args:
         repo: `owner/name`.
+        revision: branch, tag or commit; None is the main branch.
         files: patterns of what is downloaded.
     """
 
     def is_complete(folder: Path) -> bool:
         return (folder / "open_clip_config.json").is_file() and any(folder.glob("*_model.*"))
 
-    return _on_hub(repo, files, is_complete, tier="embedding", metric="cosine")
+    return _on_hub(repo, files, is_complete, tier="embedding", metric="cosine", revision=revision)
 
 
-def _medimageinsight() -> Weights:
-    """Of its repository one file, which is given, not its folder."""
+def medimageinsight(revision: str = MEDIMAGEINSIGHT_REVISION) -> Weights:
+    """MedImageInsight: of its repository one file, which is given, not its folder.
+
+    Args:
+        revision: branch, tag or commit.
+    """
     found = _on_hub(
         MEDIMAGEINSIGHT,
         [MEDIMAGEINSIGHT_FILE],
         lambda folder: (folder / MEDIMAGEINSIGHT_FILE).is_file(),
         tier="embedding",
         metric="mii",
+        revision=revision,
     )
+    is_pinned = revision == MEDIMAGEINSIGHT_REVISION
 
     def find() -> Path | None:
         folder = found.find()
-        return None if folder is None else folder / MEDIMAGEINSIGHT_FILE
+        if folder is not None:
+            return folder / MEDIMAGEINSIGHT_FILE
+        if is_pinned:
+            # of another commit, as `hf download` leaves it, the same file serves
+            for path in _snapshots(MEDIMAGEINSIGHT, MEDIMAGEINSIGHT_FILE):
+                if file_digest(path) == MEDIMAGEINSIGHT_SHA256:
+                    return path
+        return None
 
     def fetch() -> Path:
         from huggingface_hub import hf_hub_download
 
         # of a snapshot a file that isn't there would be missed by nobody
-        return Path(hf_hub_download(MEDIMAGEINSIGHT, MEDIMAGEINSIGHT_FILE, etag_timeout=TIMEOUT))
+        return Path(hf_hub_download(MEDIMAGEINSIGHT, MEDIMAGEINSIGHT_FILE, revision=revision, etag_timeout=TIMEOUT))
 
     return replace(
         found,
-        name="medimageinsight",
+        name="medimageinsight" if is_pinned else found.name,
         origin=f"Hugging Face Hub {MEDIMAGEINSIGHT}, {MEDIMAGEINSIGHT_FILE}",
         megabytes=2464,
         licence="MIT",
@@ -253,7 +281,7 @@ REGISTRY: dict[str, Weights] = {
         _lpips("squeeze", 5),
         _lpips("vgg", 553),
         replace(hub_encoder(PUBMEDBERT), name="pubmedbert", megabytes=441, licence="MIT"),
-        _medimageinsight(),
+        medimageinsight(),
     )
 }
 

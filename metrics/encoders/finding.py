@@ -21,6 +21,8 @@ def metric_name(model: str | None) -> str:
 
     >>> metric_name(None), metric_name("microsoft/rad-dino"), metric_name("mine=/opt/model")
     ('mii', 'cosine[rad-dino]', 'cosine[mine]')
+    >>> metric_name("lion-ai/MedImageInsights@main")
+    'mii'
     >>> metric_name("open-clip:microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224")
     'cosine[BiomedCLIP-PubMedBERT_256-vit_base_patch16_224]'
     """
@@ -33,7 +35,7 @@ def metric_name(model: str | None) -> str:
 
 def is_medimageinsight(model: str | None) -> bool:
     """Whether the paper's encoder is meant."""
-    return model is None or model in (weights.MEDIMAGEINSIGHT, medimageinsight.NAME)
+    return model is None or model.partition("@")[0] in (weights.MEDIMAGEINSIGHT, medimageinsight.NAME)
 
 
 def is_here(model: str | None, given: str | PathLike[str] | None) -> bool:
@@ -48,9 +50,9 @@ def find(model: str | None = None, given: str | PathLike[str] | None = None, off
     """Have an encoder on this machine, downloaded if need be.
 
     Args:
-        model: None for MedImageInsight; a transformers vision model's Hub id (`owner/name`, `owner/name@revision`) or
-            folder; `open-clip:` before an open_clip model's Hub id or folder; `NAME=FOLDER` where the folder's own
-            name says nothing.
+        model: None for MedImageInsight, at the revision that is pinned here (`lion-ai/MedImageInsights@revision` for
+            another); a transformers vision model's Hub id (`owner/name`, `owner/name@revision`) or
+            folder; `open-clip:` before an open_clip model's; `NAME=FOLDER` where the folder's own name says nothing.
         given: MedImageInsight's checkpoint, or the folder that holds it, where it is not to be looked for.
         offline: don't try the network; default as `weights.obtain`.
 
@@ -61,8 +63,13 @@ def find(model: str | None = None, given: str | PathLike[str] | None = None, off
         ImportError: an extra isn't installed.
     """
     if is_medimageinsight(model):
-        path = weights.obtain("medimageinsight", offline=offline) if given is None else Path(given).expanduser()
-        return medimageinsight.find(path)
+        revision = (model or "").partition("@")[2]
+        if given is not None and revision:
+            raise ValueError(f"weights: expected no revision beside a checkpoint of one's own, got {model} and {given}")
+        if given is not None:
+            return medimageinsight.find(Path(given).expanduser())
+        wanted = weights.medimageinsight(revision) if revision else "medimageinsight"
+        return medimageinsight.find(weights.obtain(wanted, offline=offline))
     assert model is not None
     if given is not None:
         raise ValueError(f"weights: expected only with MedImageInsight, got {given}; name the folder of {model} itself")
@@ -74,12 +81,12 @@ def find(model: str | None = None, given: str | PathLike[str] | None = None, off
         if match is None:
             raise ValueError(f"model: {place!r} is neither a folder here nor a Hub id (owner/name)")
         repo, revision = match.groups()
-        wanted = (
-            weights.hub_open_clip(repo, open_clip_model.FILES)
+        hub = (
+            weights.hub_open_clip(repo, revision, open_clip_model.FILES)
             if is_open_clip
             else weights.hub_model(
                 repo, revision, tier="embedding", metric="cosine", files=list(transformers_model.FILES)
             )
         )
-        folder = weights.obtain(wanted, offline=offline)
+        folder = weights.obtain(hub, offline=offline)
     return open_clip_model.find(folder) if is_open_clip else transformers_model.find(folder)

@@ -16,10 +16,14 @@ Verified: with equal random weights, embeddings equal those of the package to 1e
 (`tests/metrics/encoders`, a narrower network); once by hand at the published sizes, in double precision, to 1e-11 (in
 single precision a network of random weights that deep multiplies rounding, in either code, to 1e-3).
 
+The commit and the file's SHA-256 are pinned (`weights`), from the Hub's pages and from the Git LFS pointer in a clone;
+another file of the same architecture is told and used.
+
 Not verified, since the weights could not be had where this was written: the published file itself, by name of its
 tensors (the spellings that the package reads are all taken), and hence any published MII.
 """
 
+import logging
 import re
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -37,11 +41,14 @@ from PIL import Image
 from ..devices import inference
 from ..file_digests import file_digest
 from ..weights import MEDIMAGEINSIGHT_FILE
+from ..weights import MEDIMAGEINSIGHT_SHA256
 from .base import Found
 from .base import unit
 
 if TYPE_CHECKING:
     import torch
+
+logger = logging.getLogger(__name__)
 
 NAME = "MedImageInsight"
 MEAN = (0.485, 0.456, 0.406)
@@ -109,9 +116,17 @@ def find(path: Path, architecture: Architecture | None = None) -> Found:
     """
     sizes = architecture or PUBLISHED
     file = checkpoint(path)
+    sha = file_digest(file)
+    if sizes == PUBLISHED and sha != MEDIMAGEINSIGHT_SHA256:
+        logger.warning(
+            "%s: SHA-256 %s, where the published checkpoint has %s: mii is what this file's network says",
+            file,
+            sha,
+            MEDIMAGEINSIGHT_SHA256,
+        )
     definition = {
         "model": NAME,
-        "weights": file_digest(file)[:16],
+        "weights": sha[:16],
         "resize": "bicubic-squash",
         **{name: list(size) if isinstance(size, tuple) else size for name, size in asdict(sizes).items()},
     }

@@ -1,12 +1,19 @@
 """Models of `open_clip` as encoders, BiomedCLIP among them: `pip install medgen-bench[open-clip]`.
 
 The embedding is the image tower's projected vector (`encode_image`), in which the model's own similarity is measured.
+Of the weights only the image tower's are taken (CoCa's apart, which lie in both): a text tower of `transformers`, as
+BiomedCLIP's, would be looked for on the Hub.
 """
 
+import json
+import logging
+from collections.abc import Iterator
 from collections.abc import Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
 CONFIG = "open_clip_config.json"
 WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "open_clip_pytorch_model.bin")
 FILES = ["*.json", "*.txt", *WEIGHTS]  # what is downloaded
+_TEXT = {"context_length": 8, "vocab_size": 8, "width": 8, "heads": 1, "layers": 1}  # of a text tower that is not used
 
 
 def find(folder: Path) -> Found:
@@ -61,17 +69,14 @@ class OpenClipModel:
     """
 
     def __init__(self, folder: Path, weights: Path, device: "torch.device") -> None:
-        import open_clip
         import torch
 
         self.device = device
         try:
-            with torch.random.fork_rng(devices=[]):  # its layers are drawn before they are read
-                model, _, self._transform = open_clip.create_model_and_transforms(
-                    f"local-dir:{folder}", precision="fp32", device="cpu"
-                )
+            with torch.random.fork_rng(devices=[]), _quiet():  # its layers are drawn before they are read
+                model, self._transform = _load(folder, weights)
         except Exception as error:  # open_clip raises whatever a config makes it meet
-            raise ValueError(f"model: {weights} can't be loaded: {error}".splitlines()[0]) from error
+            raise ValueError(f"model: {weights} can't be loaded: {' '.join(str(error).split())[:400]}") from error
         self._model = model.eval().requires_grad_(False).to(device)
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
@@ -84,3 +89,32 @@ class OpenClipModel:
 
         with inference(self.device):
             return unit(self._model.encode_image(torch.from_numpy(np.stack(pixels)).to(self.device)))
+
+
+def _load(folder: Path, weights: Path) -> tuple[Any, Any]:
+    """The model, and its preprocessing."""
+    import open_clip
+    from open_clip.factory import load_state_dict
+
+    config = json.loads((folder / CONFIG).read_text("utf-8"))
+    if "multimodal_cfg" in config.get("model_cfg", {}):
+        model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{folder}", precision="fp32")
+        return model, transform
+    model, _, transform = open_clip.create_model_and_transforms(
+        f"local-dir:{folder}", precision="fp32", load_weights=False, text_cfg=_TEXT
+    )
+    tower = "visual."
+    state = load_state_dict(str(weights), weights_only=True)
+    model.visual.load_state_dict({name[len(tower) :]: state[name] for name in state if name.startswith(tower)})
+    return model, transform
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without open_clip's notes that weights are still to come."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)

@@ -2,7 +2,8 @@
 
 The embedding is, in this order, what the model has: `get_image_features` (CLIP's projected vector, in which its own
 similarity is measured), the pooled output where the checkpoint holds the pooler's weights or it has none, the CLS
-token, the mean over positions. A pooler that the checkpoint lacks would be random, so it is never used.
+token, the mean over positions. A pooler that the checkpoint lacks would be random, so it is never used. Masked
+autoencoders, which draw what they mask, are refused.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from .base import unit
 if TYPE_CHECKING:
     import torch
 
-POOLING = "image_features>pooler>cls>mean"
+POOLING = "image_features>pooler>cls>mean-of-positions"
 FILES = ["*.json", "*.safetensors"]  # what is downloaded
 
 
@@ -53,7 +54,7 @@ class TransformersModel:
         device: where it runs.
 
     Raises:
-        ValueError: the folder holds no vision model, or not all of its weights.
+        ValueError: the folder holds no vision model, not all of its weights, or one that draws random numbers.
     """
 
     def __init__(self, folder: Path, device: "torch.device") -> None:
@@ -81,6 +82,30 @@ class TransformersModel:
         if lost:
             raise ValueError(f"model: {folder} lacks weights of its {type(model).__name__}: {', '.join(lost[:5])}")
         self._model = model.eval().requires_grad_(False).to(device)
+        self._try(folder)
+
+    def _try(self, folder: Path) -> None:
+        """Embed a picture twice, so that what can't serve is told before anything is scored."""
+        import torch
+
+        image = Image.fromarray(np.random.RandomState(0).randint(0, 256, (64, 64, 3), np.uint8))
+        try:
+            pixels = [self.preprocess(image)]
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(0)
+                first, again = self.encode(pixels), self.encode(pixels)
+        except Exception as error:  # a model of something else meets whatever it meets
+            told = f"model: {folder} holds no transformers vision model: {type(self._model).__name__}: {error}"
+            raise ValueError(told.splitlines()[0]) from error
+        if first.ndim != 2 or not np.isfinite(first).all():
+            raise ValueError(
+                f"model: {folder}: expected one vector of finite numbers an image from its "
+                f"{type(self._model).__name__}, got shape {first.shape[1:]}"
+            )
+        if np.abs(first - again).max() > 1e-3:
+            raise ValueError(
+                f"model: {folder}: its {type(self._model).__name__} gives one image another embedding each time"
+            )
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
         """The model's own preprocessing: float32 [channels, height, width], whatever the size."""
@@ -103,7 +128,9 @@ class TransformersModel:
         if pooled is not None and self._has_pooler:
             return pooled.flatten(1)
         hidden = found.last_hidden_state
-        return hidden[:, 0] if hidden.ndim == 3 and _has_cls(self._model) else hidden.flatten(2).mean(-1)
+        if hidden.ndim == 3:  # [n, positions, d]; convolutional networks give [n, d, height, width]
+            return hidden[:, 0] if _has_cls(self._model) else hidden.mean(1)
+        return hidden.flatten(2).mean(-1)
 
 
 def _has_cls(model: Any) -> bool:

@@ -19,6 +19,7 @@ from medgen_metrics.embedding_looks import Record
 from medgen_metrics.encoders import medimageinsight
 from medgen_metrics.feature_cache import Feature
 from medgen_metrics.rows import Row
+from medgen_metrics.weights import MEDIMAGEINSIGHT_SHA256
 
 from ..builders import encoded
 from .encoders.test_medimageinsight import SMALL
@@ -106,12 +107,15 @@ def test_cosine_is_within_its_range(pairs: list[tuple[float, float]], is_same: b
         )
 
 
-def test_mii_is_medimageinsights_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mii_is_medimageinsights_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(medimageinsight, "PUBLISHED", SMALL)
     file = tmp_path / "medimageinsigt-v1.0.0.pt"
     save_file(state(), file)
     tier = EmbeddingTier(weights=file)
     assert [spec.name for spec in tier.specs] == list(tier.columns) == ["mii"]
+    assert f"where the published checkpoint has {MEDIMAGEINSIGHT_SHA256}" in caplog.text
     row = tier.score([picture(1)], [picture(2)])[0]
     encoder = medimageinsight.find(file).load(torch.device("cpu"))
     one, other = encoder.encode([encoder.preprocess(Image.fromarray(picture(seed))) for seed in (1, 2)])

@@ -160,3 +160,44 @@ def test_torchs_folder_is_known_without_torch(changes: dict[str, str], monkeypat
     expected = Path(hub.get_dir()) / "checkpoints" / "vgg16-397923af.pth"
     monkeypatch.delitem(sys.modules, "torch")
     assert str(expected) in weights.REGISTRY["lpips-vgg"].by_hand()
+
+
+# --- MedImageInsight --------------------------------------------------------------------------------------------------
+
+
+def cached(hub: Path, commit: str, sha: str) -> Path:
+    """The checkpoint as huggingface_hub's cache has it: a link to a blob that is named by its digest."""
+    folder = hub / "models--lion-ai--MedImageInsights"
+    blob = folder / "blobs" / sha
+    file = folder / "snapshots" / commit / weights.MEDIMAGEINSIGHT_FILE
+    for path in (blob, file):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    blob.write_bytes(b"weights")
+    file.symlink_to(blob)
+    return file
+
+
+def test_medimageinsight_is_pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    asked: list[str] = []
+    monkeypatch.setattr(
+        "huggingface_hub.hf_hub_download", lambda *repo, revision, **named: asked.append(revision) or "/file"
+    )
+    for known in (weights.REGISTRY["medimageinsight"], weights.medimageinsight("main")):
+        assert known.find() is None
+        known.fetch()
+    assert asked == [weights.MEDIMAGEINSIGHT_REVISION, "main"]
+    assert weights.REGISTRY["medimageinsight"].name == "medimageinsight"
+    assert weights.medimageinsight("main").name == "lion-ai/MedImageInsights@main"
+    assert f"--revision {weights.MEDIMAGEINSIGHT_REVISION} " in weights.REGISTRY["medimageinsight"].by_hand()
+
+
+def test_another_commits_file_serves_if_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    known = weights.REGISTRY["medimageinsight"]
+    cached(tmp_path, "1" * 40, "0" * 64)
+    assert known.find() is None
+    file = cached(tmp_path, "2" * 40, weights.MEDIMAGEINSIGHT_SHA256)
+    assert known.find() == file
+    pinned = cached(tmp_path, weights.MEDIMAGEINSIGHT_REVISION, "3" * 64)
+    assert known.find() == pinned

@@ -31,6 +31,31 @@ def save_dinov2(folder: Path, seed: int = 0) -> Path:
     return _save(lambda: Dinov2Model(Dinov2Config(**_VIT)), folder, seed)
 
 
+def save_ijepa(folder: Path, seed: int = 0) -> Path:
+    """An I-JEPA: neither pooler nor CLS token."""
+    from transformers import IJepaConfig
+    from transformers import IJepaModel
+
+    return _save(lambda: IJepaModel(IJepaConfig(**_VIT), add_pooling_layer=False), folder, seed)
+
+
+def save_resnet(folder: Path, seed: int = 0) -> Path:
+    """A ResNet, whose pooled output is a map of one place."""
+    from transformers import ResNetConfig
+    from transformers import ResNetModel
+
+    sizes: dict[str, Any] = {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1], "layer_type": "basic"}
+    return _save(lambda: ResNetModel(ResNetConfig(**sizes)), folder, seed)
+
+
+def save_mae(folder: Path, seed: int = 0) -> Path:
+    """A masked autoencoder, which draws what it masks."""
+    from transformers import ViTMAEConfig
+    from transformers import ViTMAEModel
+
+    return _save(lambda: ViTMAEModel(ViTMAEConfig(**_VIT, mask_ratio=0.5)), folder, seed)
+
+
 def save_clip(folder: Path, seed: int = 0) -> Path:
     """A CLIP of both towers."""
     from transformers import CLIPConfig

@@ -93,7 +93,8 @@ def test_without_a_network_fetch_says_what_to_put_where(
     assert f"`hf download {weights.PUBMEDBERT} --include '*.json'" in bert
     folder = "models--microsoft--BiomedNLP-PubMedBERT-base-uncased-abstract"
     assert bert.endswith(f"to {tmp_path / 'hub' / folder} here")
-    assert f"`hf download {weights.MEDIMAGEINSIGHT} --include '{weights.MEDIMAGEINSIGHT_FILE}'`" in insight
+    pinned = f"{weights.MEDIMAGEINSIGHT} --revision {weights.MEDIMAGEINSIGHT_REVISION}"
+    assert f"`hf download {pinned} --include '{weights.MEDIMAGEINSIGHT_FILE}'`" in insight
     assert call("path", "lpips-alex") == 1
     assert f"put it here as {checkpoint}" in capsys.readouterr().err
     # What it says is what is then found.

@@ -12,6 +12,9 @@ from safetensors.torch import save_file
 from torch.nn.functional import normalize
 
 from medgen_metrics.encoders.finding import find
+from medgen_metrics.weights import WeightsUnavailable
+
+from .test_medimageinsight import Evil
 
 open_clip = pytest.importorskip("open_clip", reason="needs the extra open-clip")
 
@@ -20,9 +23,9 @@ TEXT = {"context_length": 8, "vocab_size": 64, "width": 16, "heads": 2, "layers"
 GREY = {"mean": [0.5] * 3, "std": [0.5] * 3}
 
 
-def save(folder: Path) -> Any:
+def save(folder: Path, text: dict[str, Any] = TEXT) -> Any:
     """A CLIP of random weights, in a folder as open_clip's Hub repositories are."""
-    config = {"embed_dim": 16, "vision_cfg": VISION, "text_cfg": TEXT}
+    config = {"embed_dim": 16, "vision_cfg": VISION, "text_cfg": text}
     (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": config, "preprocess_cfg": GREY}))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -49,3 +52,31 @@ def test_says_what_a_folder_lacks(tmp_path: Path) -> None:
     (tmp_path / "open_clip_config.json").write_text("{}")
     with pytest.raises(ValueError, match="can't be loaded"):
         find(f"open-clip:{tmp_path}").load(torch.device("cpu"))
+
+
+def test_the_text_tower_is_not_asked_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    model = save(tmp_path, {"hf_model_name": "nobody/none", "hf_tokenizer_name": "nobody/none", "hf_proj_type": "mlp"})
+    encoder: Any = find(f"open-clip:{tmp_path}").load(torch.device("cpu"))
+    image = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        wanted = normalize(model.encode_image(image)).numpy()
+    np.testing.assert_allclose(encoder.encode(list(image.numpy())), wanted, atol=1e-6)
+    assert not caplog.records
+
+
+def test_missing_weights_and_code_in_a_pickle_are_refused(tmp_path: Path) -> None:
+    model = save(tmp_path)
+    kept = {name: tensor.contiguous() for name, tensor in model.state_dict().items() if "visual.proj" not in name}
+    save_file(kept, tmp_path / "open_clip_model.safetensors")
+    with pytest.raises(ValueError, match=r"can't be loaded: .*Missing key.*proj"):
+        find(f"open-clip:{tmp_path}").load(torch.device("cpu"))
+    (tmp_path / "open_clip_model.safetensors").unlink()
+    torch.save({**kept, "extra": Evil()}, tmp_path / "open_clip_pytorch_model.bin")
+    with pytest.raises(ValueError, match="can't be loaded"):
+        find(f"open-clip:{tmp_path}").load(torch.device("cpu"))
+
+
+def test_a_revision_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(WeightsUnavailable, match="nobody/none@abc"):
+        find("open-clip:nobody/none@abc", offline=True)

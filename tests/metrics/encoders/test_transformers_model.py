@@ -9,6 +9,8 @@ from PIL import Image
 from safetensors.torch import load_file
 from safetensors.torch import save_file
 from torch.nn.functional import normalize
+from transformers import BertConfig
+from transformers import BertModel
 
 from medgen_metrics.encoders.finding import find
 from medgen_metrics.encoders.finding import metric_name
@@ -16,7 +18,11 @@ from medgen_metrics.weights import WeightsUnavailable
 
 from ..tiny_vision import save_clip
 from ..tiny_vision import save_dinov2
+from ..tiny_vision import save_ijepa
+from ..tiny_vision import save_mae
+from ..tiny_vision import save_resnet
 from ..tiny_vision import save_vit
+from .test_medimageinsight import Evil
 
 CPU = torch.device("cpu")
 IMAGES = [Image.fromarray(np.random.RandomState(seed).randint(0, 256, (40, 50, 3), np.uint8)) for seed in range(3)]
@@ -76,6 +82,54 @@ def test_clip_gives_its_projected_vector(tmp_path: Path) -> None:
     np.testing.assert_allclose(got, wanted, atol=1e-6)
 
 
+def test_without_pooler_and_cls_it_is_the_mean_over_positions(tmp_path: Path) -> None:
+    wanted = expected(save_ijepa(tmp_path), lambda model: model(pixels()).last_hidden_state.mean(1))
+    got = embed(tmp_path)
+    assert got.shape == (3, 16)
+    np.testing.assert_allclose(got, wanted, atol=1e-6)
+
+
+def test_a_convnets_pooled_output_is_one_vector(tmp_path: Path) -> None:
+    wanted = expected(save_resnet(tmp_path), lambda model: model(pixels()).last_hidden_state.mean((2, 3)))
+    np.testing.assert_allclose(embed(tmp_path), wanted, atol=1e-6)
+
+
+def test_a_model_that_draws_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="gives one image another embedding each time"):
+        embed(save_mae(tmp_path))
+
+
+def test_a_model_of_something_else_is_told_as_it_is_loaded(tmp_path: Path) -> None:
+    save_vit(tmp_path)
+    BertModel(
+        BertConfig(vocab_size=8, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
+    ).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="holds no transformers vision model"):
+        find(str(tmp_path)).load(CPU)
+
+
+def test_a_folder_of_pickled_weights_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = embed(save_vit(tmp_path))
+    state = load_file(tmp_path / "model.safetensors")
+    (tmp_path / "model.safetensors").unlink()
+    torch.save(state, tmp_path / "pytorch_model.bin")
+    np.testing.assert_allclose(embed(tmp_path), wanted, atol=1e-6)
+    monkeypatch.chdir(tmp_path)
+    torch.save({**state, "extra": Evil()}, tmp_path / "pytorch_model.bin")
+    with pytest.raises(ValueError, match="holds no transformers vision model"):
+        find(str(tmp_path)).load(CPU)
+    assert not Path("owned").exists()
+
+
+@pytest.mark.parametrize("save", [save_vit, save_dinov2, save_clip, save_ijepa, save_resnet])
+def test_an_embedding_does_not_depend_on_its_batch(save: Callable[[Path], Path], tmp_path: Path) -> None:
+    encoder = find(str(save(tmp_path))).load(CPU)
+    arrays = [encoder.preprocess(image) for image in IMAGES]
+    together = encoder.encode(arrays * 5)
+    alone = np.concatenate([encoder.encode([array]) for array in arrays] * 5)
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-6)
+
+
 def test_weights_that_are_missing_are_an_error(tmp_path: Path) -> None:
     file = save_vit(tmp_path) / "model.safetensors"
     lost = "encoder.layer"
@@ -97,6 +151,12 @@ def test_says_what_a_folder_lacks(tmp_path: Path) -> None:
         find("/no/such/folder")
     with pytest.raises(WeightsUnavailable, match="nobody/none"):
         find("nobody/none", offline=True)
+    with pytest.raises(ValueError, match="neither a folder here nor a Hub id"):
+        find("open-clip:/no/such/folder")
+    with pytest.raises(WeightsUnavailable, match="lion-ai/MedImageInsights@abc"):
+        find("lion-ai/MedImageInsights@abc", offline=True)
+    with pytest.raises(ValueError, match="expected no revision beside a checkpoint"):
+        find("lion-ai/MedImageInsights@abc", tmp_path)
     with pytest.raises(ValueError, match="only with MedImageInsight"):
         find("nobody/none", tmp_path / "weights.pt")
 
