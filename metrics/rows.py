@@ -79,19 +79,18 @@ class MetricSpec:
 
     def applies(self, row: Row) -> bool:
         """Whether the sample counts for this metric at all."""
-        return self._has_value(row) or self.name in row.reasons
+        return (self.column or self.name) in row.values or self.name in row.reasons
 
     def is_scored(self, row: Row) -> bool:
         """Whether the sample has a value, and no reason against it."""
-        return self._has_value(row) and self.name not in row.reasons
-
-    def _has_value(self, row: Row) -> bool:
-        return (self.column or self.name) in row.values
+        return (self.column or self.name) in row.values and self.name not in row.reasons
 
     def of(self, rows: Sequence[Row]) -> float | None:
         """The mean over `rows`; None if nothing is scored."""
         if self.average is not None:
             return self.average(rows)
+        if not self.left_out:
+            return mean([value for row in rows if (value := row.values.get(self.name)) is not None])
         return mean([value for row in rows if (value := self.counted(row)) is not None])
 
     def counted(self, row: Row) -> float | None:
@@ -110,32 +109,37 @@ def summarise_metric(rows: Sequence[Row], spec: MetricSpec) -> dict[str, Any]:
         system's failure at the metric's worst (None where the range is open and there are such failures), and the
         metric's own extras.
     """
+    name = spec.name
     applicable = [row for row in rows if spec.applies(row)]
-    reasons = Counter(row.reasons[spec.name] for row in applicable if spec.name in row.reasons)
-    scored = sum(spec.is_scored(row) for row in applicable)
+    # Most rows have no reason at all: tables of many systems look at millions.
+    reasoned = [row for row in applicable if row.reasons and name in row.reasons]
+    reasons = Counter(row.reasons[name] for row in reasoned)
+    scored = len(applicable) - sum(1 for row in reasoned if not spec.is_scored(row))
+    average = spec.of(applicable)
     return {
-        "mean": spec.of(applicable),
+        "mean": average,
         "n": len(applicable),
         "scored": scored,
         "coverage": scored / len(applicable) if applicable else None,
         "failures": dict(sorted(reasons.items())),
-        "mean_failures_worst": _mean_failures_worst(applicable, spec),
+        "mean_failures_worst": _mean_failures_worst(applicable, spec, reasons, average),
         **(spec.extras(applicable) if spec.extras is not None else {}),
     }
 
 
-def _mean_failures_worst(applicable: Sequence[Row], spec: MetricSpec) -> float | None:
+def _mean_failures_worst(
+    applicable: Sequence[Row], spec: MetricSpec, reasons: Mapping[str, int], average: float | None
+) -> float | None:
     if spec.average_worst is not None:
         return spec.average_worst(applicable)
-    failed = [is_system_failure(row.reasons.get(spec.name, "")) for row in applicable]
-    if not any(failed):
-        return spec.of(applicable)
+    if not any(map(is_system_failure, reasons)):
+        return average
     if spec.worst is None:
         return None
     values = [
         spec.worst if bad else row.values[spec.name]
-        for row, bad in zip(applicable, failed, strict=True)
-        if bad or spec.name in row.values
+        for row in applicable
+        if (bad := is_system_failure(row.reasons.get(spec.name, ""))) or spec.name in row.values
     ]
     return mean(values)
 

@@ -11,6 +11,9 @@ from typing import Any
 
 from . import __version__
 
+# Made once: several digests are taken for each record and system.
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
 
 def signature(name: str, parts: Mapping[str, Any]) -> str:
     """Join `name`, our version and `parts` in the order given; parts that are None are left out.
@@ -25,5 +28,4 @@ def signature(name: str, parts: Mapping[str, Any]) -> str:
 
 def digest(definition: Any, length: int = 16) -> str:
     """`length` hex digits of SHA-256 over canonical JSON (sorted keys, no white space)."""
-    text = json.dumps(definition, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
+    return hashlib.sha256(_canonical(definition).encode("utf-8", "surrogatepass")).hexdigest()[:length]

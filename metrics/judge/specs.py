@@ -108,11 +108,13 @@ def _figures(view: str, sheet: Rubric, judges: Sequence[str], rows: Sequence[Row
     if spreads:
         found["spread"] = mean(spreads)
     for count in COUNTS:
-        total = [row.values[name] for row in rows if (name := dimension(count, view)) in row.values]
+        name = dimension(count, view)
+        total = [row.values[name] for row in rows if name in row.values]
         if total:
             found[count] = round(sum(total))
     # a record without requests costs nothing
-    costs = [row.values.get(dimension(COST, view)) for row in rows if row.values.get(dimension(COUNTS[0], view))]
+    asked, cost = dimension(COUNTS[0], view), dimension(COST, view)
+    costs = [row.values.get(cost) for row in rows if row.values.get(asked)]
     if costs and None not in costs:
         found[COST] = fsum(cost for cost in costs if cost is not None)
     if len(judges) > 1:

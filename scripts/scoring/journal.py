@@ -26,6 +26,7 @@ from medgen_metrics.signature import digest
 from ..errors import Failure
 
 _REASONS = frozenset(REASONS)
+_strict = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Line:
 
     def to_json(self) -> str:
         """One line of strict JSON, without its newline."""
-        return json.dumps(
+        return _strict(
             {
                 "id": self.id,
                 "key": self.key,
@@ -53,9 +54,7 @@ class Line:
                 "reasons": dict(self.row.reasons),
                 "flags": list(self.row.flags),
                 "signature": self.signature,
-            },
-            ensure_ascii=False,
-            allow_nan=False,
+            }
         )
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Simulated scale: many records with stand-in scorers, journals to resume, tables of many systems.
+"""Simulated scale: many records with stand-in scorers, journals to resume.
 
 `python -m tests.bench.scale FOLDER COUNT PROCESSES MILLISECONDS` scores once, under torchrun where there are several.
 """
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 SMALL, LARGE = 10_000, 100_000  # records
-SYSTEMS, RECORDS = 50, 6_422  # of the table
 
 
 def run() -> Iterator[str]:
@@ -48,7 +47,6 @@ def run() -> Iterator[str]:
             f"{SMALL:,} records of 1 ms each, start-up apart, 1 process / 2: "
             f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
         )
-        yield from _table(folder)
 
 
 def write(folder: Path, count: int) -> None:
@@ -118,28 +116,6 @@ def _timed(name: str, function: Any, times: dict[str, float]) -> Any:
             times.setdefault(name, time.perf_counter() - begun)
 
     return timed
-
-
-def _table(folder: Path) -> Iterator[str]:
-    """`table` over the results of many systems, and over a fifth of them."""
-    write(folder / "table", RECORDS)
-    _score(folder / "table", 1, 0)
-    result = json.loads((folder / "table" / "out" / "results" / "mine.json").read_text())
-    paths = []
-    for number in range(SYSTEMS):
-        path = folder / f"system-{number}.json"
-        path.write_text(json.dumps({**result, "system": f"system-{number}"}))
-        paths.append(path)
-    seconds = {}
-    for count in (SYSTEMS // 5, SYSTEMS):
-        begun = time.perf_counter()
-        command = [sys.executable, "-m", "medgen_scripts", "table", *map(str, paths[:count])]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"})
-        seconds[count] = time.perf_counter() - begun
-    yield (
-        f"table over {SYSTEMS} systems of {RECORDS:,} records: {seconds[SYSTEMS]:.1f} s "
-        f"({seconds[SYSTEMS] / seconds[SYSTEMS // 5]:.1f} times that over {SYSTEMS // 5})"
-    )
 
 
 if __name__ == "__main__":
