@@ -30,10 +30,11 @@ REPRODUCE = (
 def score(
     context: typer.Context,
     predictions: Annotated[
-        list[Path],
+        # Of an address a Path would fold "//".
+        list[str],
         typer.Argument(
             help="Folders out/predictions/SYSTEM, JSONL or Parquet files (ours or the public evaluator's), or such on "
-            "the Hub: hf://datasets/OWNER/NAME\\[@REVISION]\\[/PATH]."
+            "the Hub: hf://datasets/OWNER/NAME\\[@REVISION]\\[/PATH]; or a file's https:// address.",
         ),
     ],
     config: Annotated[Config | None, typer.Option(help="The config, where the file's name doesn't say it.")] = None,
@@ -81,6 +82,10 @@ def score(
         list[Path] | None, typer.Option(help="A folder that prediction images may lie in; repeatable.")
     ] = None,
     offline: OfflineOption = False,
+    download: Annotated[
+        bool,
+        typer.Option("--download", help="Fetch predictions on the Hub into its cache, and score them from there."),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Score nothing; say what would be done, as `plan`.")
     ] = False,
@@ -111,6 +116,7 @@ def score(
         embedding_weights=embedding_weights,
         image_roots=tuple(image_root or ()),
         offline=offline,
+        download=download,
         judge=judge,
     )
     if context.info_name == "plan" or dry_run:

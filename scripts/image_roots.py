@@ -6,8 +6,16 @@ from pathlib import Path
 
 from medgen_metrics.sources.paths import PathRefused as PathRefused
 from medgen_metrics.sources.paths import find_file
+from medgen_metrics.sources.paths import relative
 
 from .errors import UsageError
+from .image_source import ImageSource
+from .remote_file import RemoteFile
+from .remote_images import RemoteImage
+from .remote_path import AnyPath
+from .remote_path import RemotePath
+
+_REMEDY = "write it relative and name its folder with --image-root"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +25,15 @@ class ImageRoots:
     Attributes:
         roots: resolved folders.
         linked: further folders that links may lead to: the contents of a hub cache, whose files are links.
+        elsewhere: folders that aren't on this machine, then without `roots`.
     """
 
     roots: tuple[Path, ...]
     linked: tuple[Path, ...] = ()
+    elsewhere: tuple[RemotePath, ...] = ()
 
     @classmethod
-    def of(cls, file: Path, given: Sequence[str | Path] = ()) -> "ImageRoots":
+    def of(cls, file: AnyPath, given: Sequence[str | Path] = ()) -> "ImageRoots":
         """The roots for a predictions file: `given` (`--image-root`), else the file's folder and then its parent.
 
         For a folder of Parquet shards they are that folder and its parent. In a hub cache they end at the revision's
@@ -36,6 +46,9 @@ class ImageRoots:
             if not Path(root).is_dir():
                 raise UsageError(f"--image-root expects a folder, got {str(root)!r}")
         given_roots = [Path(root).resolve() for root in given]
+        if isinstance(file, RemotePath):
+            place = file if file.is_dir() else file.parent
+            return cls(tuple(given_roots), (), () if given_roots else tuple(dict.fromkeys([place, place.parent])))
         is_folder = file.is_dir()
         if (snapshot := _snapshot(file if is_folder else file.parent)) is not None:
             folder = (file if is_folder else file.parent).resolve()
@@ -44,17 +57,20 @@ class ImageRoots:
         folder = file.resolve() if is_folder else file.resolve().parent
         return cls(tuple(dict.fromkeys(given_roots or [folder, folder.parent])))
 
-    def find(self, name: str) -> Path | None:
+    def find(self, name: str) -> ImageSource | None:
         """The file that `name` means in the first root that has it, or None.
 
         Raises:
             PathRefused: an absolute path, one with `..`, or a link that leaves the allowed roots.
         """
-        remedy = "write it relative and name its folder with --image-root"
-        return find_file(name, self.roots, (*self.roots, *self.linked), remedy, "allow with --image-root")
+        if self.elsewhere:
+            below = relative(name, _REMEDY)
+            found = next((path.file for root in self.elsewhere if (path := root / below).is_file()), None)
+            return RemoteImage(found) if isinstance(found, RemoteFile) else found
+        return find_file(name, self.roots, (*self.roots, *self.linked), _REMEDY, "allow with --image-root")
 
     def __str__(self) -> str:
-        return ", ".join(str(root) for root in self.roots)
+        return ", ".join(str(root) for root in (*self.roots, *self.elsewhere))
 
 
 def _snapshot(folder: Path) -> Path | None:

@@ -1,11 +1,16 @@
 """Where an output image's bytes are: a file, or a cell of a Parquet file that is read when it is asked for."""
 
+import hashlib
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from typing import Protocol
+
+from . import remote_images
+from .remote_file import RemoteFile
+from .remote_images import RemoteImage
 
 CACHE_BYTES = 128 * 2**20
 """Image columns of row groups that stay in memory; at least the one that is being read does."""
@@ -35,7 +40,7 @@ class EmbeddedImage:
     """An image in a cell of a Parquet file.
 
     Attributes:
-        file: the Parquet file.
+        file: the Parquet file, on this machine or elsewhere.
         group: its row group, from 0.
         row: the row in that group, from 0.
         column: the image column.
@@ -44,7 +49,7 @@ class EmbeddedImage:
         place: the row in the file, from 1, for messages.
     """
 
-    file: Path
+    file: Path | RemoteFile
     group: int
     row: int
     column: str
@@ -57,9 +62,13 @@ class EmbeddedImage:
 
         Raises:
             OSError: the file can't be read, or holds something else by now.
+            Failure: the file is elsewhere, and can't be had.
         """
-        cells = _GROUPS.column(self.file, self.group, self.column)
-        value = cells[self.row].as_py() if self.row < len(cells) else None
+        if isinstance(self.file, RemoteFile):
+            value = remote_images.cell(self.file, self.group, self.row, self.column)
+        else:
+            cells = _GROUPS.column(self.file, self.group, self.column)
+            value = cells[self.row].as_py() if self.row < len(cells) else None
         if self.item is not None:
             value = value[self.item] if value is not None and self.item < len(value) else None
         data = value.get("bytes") if isinstance(value, dict) else value
@@ -74,6 +83,19 @@ class EmbeddedImage:
 def as_input(image: ImageSource | None) -> Path | bytes | None:
     """An image as the metrics take it: a path stays one (its absence or a pipe has a reason of its own), else bytes."""
     return image if image is None or isinstance(image, Path) else image.read_bytes()
+
+
+def sha256_of(image: ImageSource) -> str:
+    """Digest of an image's bytes, which aren't read where it is known without them."""
+    known = image.sha256 if isinstance(image, RemoteImage) else ""
+    return known or hashlib.sha256(image.read_bytes()).hexdigest()
+
+
+def row_group(image: ImageSource | None) -> tuple[RemoteFile, int] | None:
+    """The row group elsewhere that an image is read from; who scores one of its images had best score them all."""
+    if isinstance(image, EmbeddedImage) and isinstance(image.file, RemoteFile):
+        return image.file, image.group
+    return None
 
 
 class _Groups:

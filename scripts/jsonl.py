@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
-from pathlib import Path
 from typing import Any
 
 from medgen_metrics.sources.jsonl import MAX_LINE as MAX_LINE
@@ -15,6 +14,7 @@ from medgen_metrics.sources.jsonl import raw_lines
 from medgen_metrics.sources.jsonl import shorten
 
 from .errors import UsageError
+from .remote_path import AnyPath
 
 SHOWN = 20  # findings spelled out in one error
 
@@ -31,7 +31,7 @@ class Findings:
         what: what is being read, e.g. "predictions".
     """
 
-    path: Path
+    path: AnyPath
     what: str
     first: list[str] = field(default_factory=list)
     count: int = 0
@@ -70,7 +70,7 @@ class JsonLines:
         digest: SHA-256 of the file's bytes, 64 hex digits; set once all rows were read.
     """
 
-    path: Path
+    path: AnyPath
     findings: Findings
     notices: list[str] = field(default_factory=list)
     digest: str = ""

@@ -46,7 +46,7 @@ def plan(
     from rich.table import Table
 
     names = tiers.chosen(options.tiers)
-    todo = jobs(paths, config, system, offline=options.offline)
+    todo = jobs(paths, config, system, offline=options.offline, download=options.download)
     selection = (options.limit, options.seed)
     tasks = read_tasks(todo, options.edition, options.data_dir, *selection, options.image_roots, options.subset)
     built = scoring_verb.build_tiers(tasks, names, replace(options, offline=True), options.device, dry_run=True)

@@ -28,6 +28,7 @@ from .jsonl import shorten
 from .predictions_parquet import ParquetRows
 from .predictions_parquet import is_parquet
 from .records import Records
+from .remote_path import AnyPath
 
 GIVES = {"vqa": ("text",), "edit": ("image",), "gen": ("text", "image")}  # what each config asks of a system
 
@@ -76,7 +77,7 @@ class Predictions:
         notices: what was passed over and must be said.
     """
 
-    path: Path
+    path: AnyPath
     layout: str
     digest: str
     by_id: Mapping[str, Prediction]
@@ -87,7 +88,7 @@ class Predictions:
 
 
 def read_predictions(
-    path: Path, records: Records, *, image_roots: Sequence[str | Path] = (), findings: Findings | None = None
+    path: AnyPath, records: Records, *, image_roots: Sequence[str | Path] = (), findings: Findings | None = None
 ) -> Predictions:
     """Read a predictions file in our format or the public evaluator's result format.
 
@@ -129,7 +130,7 @@ def read_predictions(
     )
 
 
-def rows_of(path: Path, findings: Findings) -> JsonLines | ParquetRows:
+def rows_of(path: AnyPath, findings: Findings) -> JsonLines | ParquetRows:
     """The rows of a predictions file, told apart by looking, bad ones to `findings`."""
     return ParquetRows(path, findings) if path.is_dir() or is_parquet(path) else JsonLines(path, findings)
 
@@ -191,7 +192,7 @@ class _Reader:
             return
         self.rows[record_id] = (line, prediction)
 
-    def tell_strays(self, path: Path) -> None:
+    def tell_strays(self, path: AnyPath) -> None:
         """Note rows of other configs: a few in the wrong file, or the whole file under the wrong config."""
         is_other = len(self.strays) == self.taken and len({stray.config for _, stray in self.strays}) == 1
         for line, stray in self.strays:
@@ -201,7 +202,7 @@ class _Reader:
                 ending = "" if path.is_dir() else path.suffix or ".jsonl"
                 self.findings.add(line, f"{stray.problem}; move the row to {stray.config}{ending}")
 
-    def check_images(self, path: Path) -> None:
+    def check_images(self, path: AnyPath) -> None:
         """Refuse a file none of whose images is there: that is a wrong root, not a system that failed."""
         if self.images_named and len(self.images_absent) == self.images_named:
             raise UsageError(
@@ -209,7 +210,7 @@ class _Reader:
                 f"(the first is {shorten(self.images_absent[0])}); name their folder with --image-root"
             )
 
-    def notices(self, path: Path) -> list[str]:
+    def notices(self, path: AnyPath) -> list[str]:
         """What was passed over, in words."""
         said = []
         if self.superseded:

@@ -1,8 +1,9 @@
-"""Predictions in a data set of the Hugging Face Hub: what a `hf://` path means, fetched into the Hub's own cache."""
+"""Predictions in a data set of the Hugging Face Hub: what a `hf://` path means, and how the Hub's own cache has it."""
 
 import re
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -92,11 +93,18 @@ class Fetched(NamedTuple):
     place: HubPath
 
 
-class _Listing(NamedTuple):
-    """A revision: its commit, the files in it (offline: those in the cache), and their folder in the cache."""
+class Listing(NamedTuple):
+    """A revision of a repository.
+
+    Attributes:
+        commit: its commit.
+        files: the files in it, with size and SHA-256 ("" where the Hub keeps none); offline those in the cache, with
+            neither.
+        folder: offline, their folder in the cache.
+    """
 
     commit: str
-    files: frozenset[str]
+    files: Mapping[str, tuple[int, str]]
     folder: Path | None
 
 
@@ -113,9 +121,9 @@ def fetch(place: HubPath, configs: Sequence[str], any_shards: bool, offline: boo
     Raises:
         UsageError: no such repository, revision or file, or it can't be reached.
     """
-    listing = _listing(place, offline)
+    listing = look(place, offline)
     offline = listing.folder is not None
-    wanted = _wanted(place, listing.files, configs, any_shards)
+    wanted = choose(place, listing.files, configs, any_shards)
     folder = _download(place, listing, wanted, offline)
     images, absent = set[str](), list[str]()
     for file in wanted:
@@ -136,24 +144,36 @@ def fetch(place: HubPath, configs: Sequence[str], any_shards: bool, offline: boo
     return Fetched(folder / place.inside, HubPath(place.repository, listing.commit, place.inside))
 
 
-def _listing(place: HubPath, offline: bool) -> _Listing:
-    from huggingface_hub import HfApi
+def is_offline() -> bool:
+    """Whether the environment says that nobody is to be asked."""
     from huggingface_hub import constants
+
+    return bool(constants.HF_HUB_OFFLINE)
+
+
+def look(place: HubPath, offline: bool) -> Listing:
+    """The repository at the revision that a path means.
+
+    Raises:
+        UsageError: there is none, or it can't be reached.
+    """
+    from huggingface_hub import HfApi
     from huggingface_hub import snapshot_download
 
     repository, revision = place.repository, place.revision
-    if offline or constants.HF_HUB_OFFLINE:
-        with _told(place, "offline, and the Hub's cache has not got it; run once without --offline and HF_HUB_OFFLINE"):
+    if offline or is_offline():
+        with told(place, "offline, and the Hub's cache has not got it; run once without --offline and HF_HUB_OFFLINE"):
             folder = Path(snapshot_download(repository, repo_type="dataset", revision=revision, local_files_only=True))
         files = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-        return _Listing(folder.name, frozenset(files), folder)
-    with _told(place, "check its name and revision, HF_TOKEN if it is private, and the connection"):
-        info = HfApi().dataset_info(repository, revision=revision, timeout=PATIENCE)
-    return _Listing(str(info.sha), frozenset(file.rfilename for file in info.siblings or ()), None)
+        return Listing(folder.name, dict.fromkeys(files, (0, "")), folder)
+    with told(place, "check its name and revision, HF_TOKEN if it is private, and the connection"):
+        info = HfApi().dataset_info(repository, revision=revision, timeout=PATIENCE, files_metadata=True)
+    known = {file.rfilename: (file.size or 0, file.lfs.sha256 if file.lfs else "") for file in info.siblings or ()}
+    return Listing(str(info.sha), known, None)
 
 
 @contextmanager
-def _told(place: HubPath, remedy: str) -> Iterator[None]:
+def told(place: HubPath, remedy: str) -> Iterator[None]:
     """Turns what the Hub's library raises into one message; the types differ between its versions and have no base."""
     try:
         yield
@@ -162,7 +182,12 @@ def _told(place: HubPath, remedy: str) -> Iterator[None]:
         raise UsageError(f"{place}: can't be had: {type(error).__name__}: {cause}; {remedy}") from error
 
 
-def _wanted(place: HubPath, files: Iterable[str], configs: Sequence[str], any_shards: bool) -> list[str]:
+def choose(place: HubPath, files: Iterable[str], configs: Sequence[str], any_shards: bool) -> list[str]:
+    """The predictions files that a path means, as `fetch`, by their names.
+
+    Raises:
+        UsageError: there are none.
+    """
     if place.inside in files:
         return [place.inside]
     top = f"{place.inside}/" if place.inside else ""
@@ -213,12 +238,12 @@ def _places(file: str, name: str) -> list[str]:
     return list(dict.fromkeys(str(place / name) for place in (folder, folder.parent)))
 
 
-def _download(place: HubPath, listing: _Listing, names: Sequence[str], offline: bool) -> Path:
+def _download(place: HubPath, listing: Listing, names: Sequence[str], offline: bool) -> Path:
     """The revision's folder in the cache, with these files."""
     from huggingface_hub import hf_hub_download
 
     def one(name: str) -> Path:
-        with _told(
+        with told(
             HubPath(place.repository, place.revision, name),
             "run once without --offline and HF_HUB_OFFLINE" if offline else "run again: what is here is kept",
         ):

@@ -12,6 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import TypeVar
 
 from medgen_metrics.file_digests import file_digest
 
@@ -21,9 +22,19 @@ from .jsonl import MAX_LINE
 from .jsonl import Findings
 from .jsonl import Place
 from .jsonl import shorten
+from .parquet_file import bytes_given
+from .parquet_file import is_image
+from .parquet_file import leaves
+from .parquet_file import opened
+from .remote_file import RemoteFile
+from .remote_path import AnyPath
+from .remote_path import RemotePath
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
+
+P = TypeVar("P", bound=AnyPath)
 
 BATCH = 16  # rows decoded at a time
 MAX_GROUP = 2**30
@@ -35,10 +46,10 @@ SHARD = re.compile(r"(?P<split>.*)-(?P<index>\d{5})-of-(?P<count>\d{5})")
 """The stem of a shard's name, as `datasets` writes it."""
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether a file is Parquet by its name or by its first bytes."""
-    if path.suffix == ".parquet":
-        return True
+def is_parquet(path: AnyPath) -> bool:
+    """Whether a file is Parquet by its name or, on this machine, by its first bytes."""
+    if path.suffix == ".parquet" or isinstance(path, RemotePath):
+        return path.suffix == ".parquet"
     try:
         with path.open("rb") as file:
             return file.read(4) == b"PAR1"
@@ -68,13 +79,15 @@ def _columns(path: Path) -> set[str]:
         return set()
 
 
-def shards(folder: Path) -> list[Path]:
+def shards(folder: P) -> list[P]:
     """The Parquet files of a folder, in order.
 
     Raises:
         UsageError: files of several splits, or not all shards of one.
     """
-    files = sorted(path for path in folder.glob("*.parquet") if path.is_file() and not path.name.startswith("."))
+    files: list[Any] = sorted(
+        path for path in folder.glob("*.parquet") if path.is_file() and not path.name.startswith(".")
+    )
     splits: dict[str, list[re.Match[str]]] = defaultdict(list)
     for path in files:
         if match := SHARD.fullmatch(path.stem):
@@ -110,10 +123,11 @@ class ParquetRows:
         path: the file, or the folder of shards.
         findings: takes rows that can't be read.
         notices: always empty; nothing is passed over.
-        digest: SHA-256 of the file's bytes, of a folder's files' digests; set once all rows were read.
+        digest: SHA-256 of the file's bytes, of a folder's files' digests; set once all rows were read. Of a file at an
+            address that doesn't tell it, the server's tag and the size.
     """
 
-    path: Path
+    path: AnyPath
     findings: Findings
     notices: list[str] = field(default_factory=list)
     digest: str = ""
@@ -125,34 +139,35 @@ class ParquetRows:
         is_folder = self.path.is_dir()
         digests = []
         for file in shards(self.path) if is_folder else [self.path]:
-            for number, row in _rows(file, self.findings, file.name if is_folder else None):
+            place = file.file if isinstance(file, RemotePath) else file
+            for number, row in _rows(place, self.findings, file.name if is_folder else None):
                 yield f"{file.name}:{number}" if is_folder else number, row
-            digests.append(file_digest(file))
+            digests.append(place.identity if isinstance(place, RemoteFile) else file_digest(place))
         self.digest = digests[0] if not is_folder else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-def _rows(file: Path, findings: Findings, shard: str | None) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _rows(file: Path | RemoteFile, findings: Findings, shard: str | None) -> Iterator[tuple[int, Mapping[str, Any]]]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     number = 0
     try:
-        # Buffering ahead would hold whole row groups.
-        with pq.ParquetFile(file, pre_buffer=False) as opened:
-            schema = opened.schema_arrow
-            images = [column.name for column in schema if _is_image(column.type)]
-            _check(file, opened, images)
-            for group in range(opened.num_row_groups):
+        # Of images on this machine buffering ahead would hold whole row groups; elsewhere none are read here.
+        with opened(file, is_ahead=isinstance(file, RemoteFile)) as reader:
+            images = [column.name for column in reader.schema_arrow if is_image(column.type)]
+            _check(file, reader, images)
+            for group in range(reader.num_row_groups):
                 start = number
-                for batch in opened.iter_batches(batch_size=BATCH, row_groups=[group], use_threads=False):
+                for batch, shapes in _batches(reader, group, images):
                     for index in range(batch.num_rows):
                         number += 1
                         place = number if shard is None else f"{shard}:{number}"
                         row = _row(batch, index, findings, place)
                         if row is None:
                             continue
-                        for name in images:
-                            row[name] = _image(row[name], (file, group, number - start - 1, name), number)
+                        cell = (file, group, number - start - 1)
+                        for name, shape in shapes.items():
+                            value = row[name] if shape.is_embedded is None else shape.cell(cell[2])
+                            row[name] = _image(value, (*cell, name), number, shape.is_embedded)
                         yield number, row
     except (pa.ArrowException, OSError) as error:
         cause = str(error).strip().partition("\n")[0]
@@ -162,9 +177,60 @@ def _rows(file: Path, findings: Findings, shard: str | None) -> Iterator[tuple[i
         ) from error
 
 
-def _check(file: Path, opened: Any, images: Sequence[str]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What an image column of a row group is known to hold without its bytes.
+
+    Attributes:
+        cells: its cells without bytes; None where it has nothing else.
+        is_embedded: whether all images have bytes (else none has); None: only the bytes tell.
+    """
+
+    cells: Any
+    is_embedded: bool | None
+
+    def cell(self, row: int) -> Any:
+        """A cell without its bytes; {} stands for an image of which there is nothing else."""
+        if self.cells is not None:
+            return self.cells[row].as_py()
+        return {} if self.is_embedded else None
+
+
+def _batches(
+    reader: "pq.ParquetFile", group: int, images: Sequence[str]
+) -> Iterator[tuple["pa.RecordBatch", dict[str, _Shape]]]:
+    """A few rows at a time, with image columns only where nothing but their bytes tells which cells have any."""
+    shapes = {name: _shape(reader, group, name) for name in images}
+    names = [name for name in reader.schema_arrow.names if name not in shapes or shapes[name].is_embedded is None]
+    for batch in reader.iter_batches(batch_size=BATCH, row_groups=[group], columns=names, use_threads=False):
+        yield batch, shapes
+
+
+def _shape(reader: "pq.ParquetFile", group: int, column: str) -> _Shape:
+    data, others = leaves(reader.schema, column)
+    metadata = reader.metadata.row_group(group)
+    given = bytes_given(metadata, data)
+    cells = None
+    if others and given is not None:
+        cells = reader.read_row_group(group, columns=others, use_threads=False).column(0).combine_chunks()
+    if given == 0:
+        return _Shape(cells, False)
+    # An image with bytes is an image: are they as many, they are the same ones.
+    count = metadata.num_rows if data == column else None if cells is None else _images_in(cells)
+    return _Shape(cells, True if given is not None and given == count else None)
+
+
+def _images_in(cells: Any) -> int:
+    from pyarrow import types
+
+    while not types.is_struct(cells.type):
+        cells = cells.flatten()
+    return len(cells) - int(cells.null_count)
+
+
+def _check(file: Path | RemoteFile, reader: "pq.ParquetFile", images: Sequence[str]) -> None:
     """Refuse a file that isn't predictions, or whose row groups are too large to be held."""
-    names = opened.schema_arrow.names
+    names = reader.schema_arrow.names
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UsageError(f"{file}: expected each column once, got {', '.join(twice)} more than once; rename one")
@@ -173,8 +239,8 @@ def _check(file: Path, opened: Any, images: Sequence[str]) -> None:
             f"{file}: expected columns id (or sample_id, or instruction and input_image) and text, image, response or "
             f"output_image, got {', '.join(map(shorten, names)) or 'none'}; rename its columns"
         )
-    for group in range(opened.num_row_groups):
-        metadata = opened.metadata.row_group(group)
+    for group in range(reader.num_row_groups):
+        metadata = reader.metadata.row_group(group)
         size = 0
         for index in range(metadata.num_columns):
             column = metadata.column(index)
@@ -184,18 +250,6 @@ def _check(file: Path, opened: Any, images: Sequence[str]) -> None:
                 f"{file}: row group {group}: expected at most {MAX_GROUP:,} bytes of images a row group, got {size:,} "
                 f"in {metadata.num_rows} rows; write it with row_group_size=100"
             )
-
-
-def _is_image(kind: "pa.DataType") -> bool:
-    from pyarrow import types
-
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return _is_image(kind.value_type)
-    if types.is_struct(kind):
-        index = kind.get_field_index("bytes")
-        # Where no cell has bytes a writer may not know their type.
-        return index >= 0 and (types.is_null(kind.field(index).type) or _is_image(kind.field(index).type))
-    return types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
 
 
 def _row(batch: "pa.RecordBatch", index: int, findings: Findings, place: Place) -> dict[str, Any] | None:
@@ -229,18 +283,22 @@ def _object(value: Any) -> Any:
     return value
 
 
-def _image(value: Any, cell: tuple[Path, int, int, str], place: int) -> Any:
+_Cell = tuple[Path | RemoteFile, int, int, str]  # file, row group, row in it, column
+
+
+def _image(value: Any, cell: _Cell, place: int, is_embedded: bool | None) -> Any:
     """An image cell as the rest of the reader takes it: its place, its path, None, or a list of such."""
     if isinstance(value, list):
-        found = [_one(item, cell, place, index) for index, item in enumerate(value)]
+        found = [_one(item, cell, place, index, is_embedded) for index, item in enumerate(value)]
         return [item for item in found if item is not None]
-    return _one(value, cell, place, None)
+    return _one(value, cell, place, None, is_embedded)
 
 
-def _one(value: Any, cell: tuple[Path, int, int, str], place: int, item: int | None) -> Any:
+def _one(value: Any, cell: _Cell, place: int, item: int | None, is_embedded: bool | None) -> Any:
     path = value.get("path") if isinstance(value, dict) else None
-    data = value.get("bytes") if isinstance(value, dict) else value
-    if data is None:
+    if is_embedded is None:
+        is_embedded = (value.get("bytes") if isinstance(value, dict) else value) is not None
+    if value is None or not is_embedded:
         return path
     name = re.split(r"[/\\]", path)[-1] if isinstance(path, str) else ""
     return EmbeddedImage(*cell, item=item, name=name, place=place)

@@ -23,6 +23,7 @@ from .join import Ladder
 from .join import Unjoined
 from .jsonl import Findings
 from .predictions import rows_of
+from .remote_path import AnyPath
 from .result_file import ResultFile
 from .score import score
 from .scoring.jobs import given
@@ -110,9 +111,9 @@ def reproduce(
         UsageError: bad input, as `score`; no file holds a published figure.
     """
     # Of predictions on the Hub, the commit that is scored is the one that is compared.
-    paths = given(jobs(paths, config, system, offline=options.offline))
+    paths = given(jobs(paths, config, system, offline=options.offline, download=options.download))
     tasks = read_tasks(
-        jobs(paths, config, system, offline=options.offline),
+        jobs(paths, config, system, offline=options.offline, download=options.download),
         options.edition,
         options.data_dir,
         options.limit,
@@ -176,7 +177,7 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _print(found: Mapping[Path, Sequence[Cell]]) -> None:
+def _print(found: Mapping[AnyPath, Sequence[Cell]]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

@@ -19,6 +19,8 @@ from medgen_metrics.signature import digest
 from .errors import Failure
 from .errors import UsageError
 from .lock import hold
+from .remote_file import RemoteFile
+from .remote_path import RemotePath
 from .result_file import Predictions as PredictionsResult
 from .running.manifest import read_header
 from .scoring import journal
@@ -67,7 +69,7 @@ def score(
         Failure: the scores can't be written.
     """
     names = tiers.chosen(options.tiers)
-    todo = jobs(paths, config, system, offline=options.offline)
+    todo = jobs(paths, config, system, offline=options.offline, download=options.download)
     spawn = (options.processes or 1) > 1 and not launch.is_worker()
     # Several processes: input is checked here first, so that a fault is told once and not by every process.
     here = launch.ranks(None if spawn else options.expect_processes or options.processes, options.device)
@@ -196,7 +198,7 @@ def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: 
         predictions = PredictionsResult.model_validate(
             {
                 "path": task.job.place,
-                **({} if task.job.origin is None else {"revision": task.job.origin.revision}),
+                **_revision(task),
                 "digest": digest(content),
                 "layout": task.predictions.layout,
                 "join": dict(task.predictions.join),
@@ -218,9 +220,18 @@ def _aggregate(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], options: 
     return written
 
 
+def _revision(task: Task) -> dict[str, str | None]:
+    """Which state of predictions elsewhere was scored: the Hub's commit, or the server's tag and the size."""
+    if task.job.origin is not None:
+        return {"revision": task.job.origin.revision}
+    file = task.job.path.file if isinstance(task.job.path, RemotePath) else None
+    return {"revision": file.identity} if isinstance(file, RemoteFile) else {}
+
+
 def _about_system(task: Task) -> dict[str, Any]:
     """Track and components of a system that `run` ran, as the manifest beside its predictions says."""
-    told = read_header(task.job.path.parent, task.job.config) if task.job.origin is None else None
+    folder = task.job.path.parent
+    told = read_header(folder, task.job.config) if task.job.origin is None and isinstance(folder, Path) else None
     wanted = ("track", "components", "verified", "blind")
     return {} if told is None else {"system": {name: told[name] for name in wanted if told.get(name)}}
 

@@ -34,6 +34,7 @@ from .predictions import read_predictions
 from .progress import progress
 from .records import Record
 from .records import Records
+from .remote_path import AnyPath
 from .systems import ORACLES
 from .validate_report import Report
 
@@ -62,7 +63,7 @@ class Seen(NamedTuple):
 class _ByKind(Findings):
     """Bad rows as findings of a report."""
 
-    def __init__(self, path: Path, report: Report) -> None:
+    def __init__(self, path: AnyPath, report: Report) -> None:
         super().__init__(path, "predictions")
         self.report = report
 
@@ -72,7 +73,7 @@ class _ByKind(Findings):
         self.report.add(kind, f"{self.where(line)}: {message}")
 
 
-def validate_predictions(path: Path, records: Records, image_roots: Sequence[Path] = (), system: str = "") -> Report:
+def validate_predictions(path: AnyPath, records: Records, image_roots: Sequence[Path] = (), system: str = "") -> Report:
     """Look at one predictions file.
 
     Args:

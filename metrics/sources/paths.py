@@ -24,6 +24,26 @@ def allowed_roots(folder: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(roots))
 
 
+def relative(name: str, remedy: str) -> PurePosixPath:
+    """A path of data as one below some folder.
+
+    Args:
+        name: the path.
+        remedy: what to do about another one, for the message.
+
+    Raises:
+        PathRefused: an absolute path, or one with `..`.
+    """
+    if not name or "\0" in name:
+        raise PathRefused(f"expected a relative path, got {name!r}")
+    posix, windows = PurePosixPath(name), PureWindowsPath(name)
+    if posix.is_absolute() or windows.drive or windows.root:
+        raise PathRefused(f"absolute paths are refused; {remedy}")
+    if ".." in posix.parts or ".." in windows.parts:
+        raise PathRefused(f"paths with '..' are refused; {remedy}")
+    return posix
+
+
 def find_file(name: str, places: Sequence[Path], allowed: Sequence[Path], remedy: str, link_remedy: str) -> Path | None:
     """The file that `name` means in the first of `places` that has it, or None.
 
@@ -37,13 +57,7 @@ def find_file(name: str, places: Sequence[Path], allowed: Sequence[Path], remedy
     Raises:
         PathRefused: an absolute path, one with `..`, or a link that leaves `allowed`.
     """
-    if not name or "\0" in name:
-        raise PathRefused(f"expected a relative path, got {name!r}")
-    posix, windows = PurePosixPath(name), PureWindowsPath(name)
-    if posix.is_absolute() or windows.drive or windows.root:
-        raise PathRefused(f"absolute paths are refused; {remedy}")
-    if ".." in posix.parts or ".." in windows.parts:
-        raise PathRefused(f"paths with '..' are refused; {remedy}")
+    posix = relative(name, remedy)
     for place in places:
         path = place / posix
         try:

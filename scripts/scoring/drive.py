@@ -1,6 +1,7 @@
 """Scores: batch after batch, each taken by the process that asks next, and journalled as it is done."""
 
 from collections import OrderedDict
+from collections.abc import Hashable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from medgen_metrics.rows import Row
 from medgen_metrics.signature import digest
 
 from ..errors import Failure
+from ..image_source import row_group
 from ..progress import progress
 from ..records import Record
 from ..terminal import say
@@ -22,6 +24,7 @@ from .judging import JudgeWork
 from .judging import judge_failures
 from .plan import alike
 from .plan import plan
+from .plan import runs
 from .task import Task
 
 _KEPT = 2**14  # rows of content seen last, about a kilobyte each
@@ -130,8 +133,23 @@ class _Stage:
         costs = [sizes[position] for position in self._positions]
         # In their own order, which is the order on disk.
         batches = plan(costs, self._tier.batch, self._tier.budget, is_sorted=False)
-        for number in self._taken([len(batch) for batch in batches], range(len(batches))):
-            self._batch([self._positions[index] for index in batches[number]])
+        positions = [[self._positions[index] for index in batch] for batch in batches]
+        # Alone, it fetches a row group once whatever the order; the others would fetch it too.
+        together = runs([self._row_groups(batch) if self._here.size > 1 else None for batch in positions])
+        for number in self._taken(
+            [sum(len(positions[index]) for index in run) for run in together], range(len(together))
+        ):
+            for index in together[number]:
+                self._batch(positions[index])
+
+    def _row_groups(self, positions: Sequence[int]) -> tuple[Hashable, ...] | None:
+        """Where the first images of a batch are fetched from, for each system; None where all are at hand."""
+        found = []
+        for work in self._works:
+            given = (work.task.predictions.by_id.get(work.task.records.ids[position]) for position in positions)
+            groups = (row_group(prediction.image) for prediction in given if prediction is not None)
+            found.append(next((group for group in groups if group is not None), None))
+        return tuple(found) if any(found) else None
 
     def _batch(self, positions: Sequence[int]) -> None:
         records = {position: self._works[0].task.records[position] for position in positions}

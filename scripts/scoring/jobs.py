@@ -9,13 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 from pathlib import PurePath
 from pathlib import PurePosixPath
+from typing import Any
+from typing import TypeVar
+from urllib.parse import urlsplit
 
 from .. import predictions_hub
+from .. import predictions_remote
 from ..errors import UsageError
 from ..jsonl import shorten
 from ..predictions_hub import HubPath
 from ..predictions_parquet import SHARD
 from ..predictions_parquet import shards
+from ..remote_path import AnyPath
+from ..remote_path import RemotePath
+
+P = TypeVar("P", bound=AnyPath)
 
 CONFIGS = ("vqa", "edit", "gen")
 MAX_NAME = 200
@@ -30,14 +38,14 @@ class Job:
     """One config's predictions of one system.
 
     Attributes:
-        path: a JSONL or Parquet file, or a folder of Parquet shards, on this machine.
-        origin: where on the Hub it was fetched from, with the commit as its revision; None for a local one.
+        path: a JSONL or Parquet file, or a folder of Parquet shards, on this machine or elsewhere.
+        origin: where on the Hub it lies or was fetched from, with the commit as its revision; None elsewhere.
         given: the path that the user gave, one on the Hub with the commit that it meant.
     """
 
     system: str
     config: str
-    path: Path
+    path: AnyPath
     origin: HubPath | None = None
     given: str = field(default="", compare=False)
 
@@ -46,20 +54,31 @@ class Job:
         """The path as results and messages give it; of a name that is no text (other bytes than UTF-8) all is shown."""
         if self.origin is not None:
             return str(self.origin)
+        if isinstance(self.path, RemotePath):
+            return str(self.path)
         return os.fsencode(self.path).decode("utf-8", "backslashreplace")
 
 
 def jobs(
-    paths: Sequence[str | Path], config: str | None = None, system: str | None = None, *, offline: bool = False
+    paths: Sequence[str | Path],
+    config: str | None = None,
+    system: str | None = None,
+    *,
+    offline: bool = False,
+    download: bool = False,
 ) -> list[Job]:
-    """Resolve what the user named; predictions on the Hub are fetched.
+    """Resolve what the user named.
+
+    Predictions elsewhere are read where they lie, but for files that the Hub's cache has.
 
     Args:
         paths: folders `out/predictions/<system>` (every config in them), single files, folders of Parquet shards, or
-            any of these in a data set of the Hub, `hf://datasets/owner/name[@revision][/path]`.
+            any of these in a data set of the Hub, `hf://datasets/owner/name[@revision][/path]`; or a file's https://
+            address.
         config: only this config of folders; the config of files whose name doesn't say it.
         system: the system's name, where place or file name don't say it or another is wanted.
         offline: take predictions on the Hub from its cache alone.
+        download: fetch predictions on the Hub into its cache first.
 
     Raises:
         UsageError: every path that is nothing of the kind, in one message.
@@ -68,7 +87,7 @@ def jobs(
     faults: list[str] = []
     for path in paths:
         try:
-            found += [_checked(job) for job in _found(path, config, system, offline)]
+            found += [_checked(job) for job in _found(path, config, system, offline, download)]
         except UsageError as error:  # noqa: PERF203 - every bad path is reported, not the first
             faults.append(str(error))
     seen: dict[tuple[str, str], Job] = {}
@@ -89,11 +108,11 @@ def given(todo: Sequence[Job]) -> list[str]:
     return list(dict.fromkeys(job.given for job in todo))
 
 
-def sources(folder: Path, config: str) -> list[Path]:
+def sources(folder: P, config: str) -> list[P]:
     """What a folder of a system's predictions has of a config; more than one is a fault."""
-    files = [folder / f"{config}.jsonl", folder / f"{config}.parquet"]
+    files: list[Any] = [folder / f"{config}.jsonl", folder / f"{config}.parquet"]
     found = [path for path in files if path.is_file()]
-    inside = folder / config
+    inside: Any = folder / config
     return found + ([inside] if inside.is_dir() and any(inside.glob("*.parquet")) else [])
 
 
@@ -116,23 +135,46 @@ def _named(system: str | None, name: str) -> str:
     return name if system is None else system
 
 
-def _found(path: str | Path, config: str | None, system: str | None, offline: bool) -> list[Job]:
-    place = predictions_hub.parse(path)
-    if place is None:
-        path = Path(path)
-        # A name is that of the file or folder itself, whatever link led there.
-        return [replace(job, given=str(path)) for job in _of(path, path.resolve(), config, system)]
+def _found(path: str | Path, config: str | None, system: str | None, offline: bool, download: bool) -> list[Job]:
+    if (place := predictions_hub.parse(path)) is not None:
+        return _on_hub(place, config, system, offline or predictions_hub.is_offline(), download)
+    if predictions_remote.is_address(path):
+        if offline or download:
+            raise UsageError(
+                f"{'--offline' if offline else '--download'} expects predictions on this machine or the Hub, got the "
+                "address of a file; download it yourself and score the file"
+            )
+        file, address = predictions_remote.at_address(path)
+        return [
+            replace(job, given=address) for job in _of(file, PurePosixPath(urlsplit(str(file)).path), config, system)
+        ]
+    path = Path(path)
+    # A name is that of the file or folder itself, whatever link led there.
+    return [replace(job, given=str(path)) for job in _of(path, path.resolve(), config, system)]
+
+
+def _on_hub(place: HubPath, config: str | None, system: str | None, offline: bool, download: bool) -> list[Job]:
     wanted = CONFIGS if config is None else (config,)
-    fetched = predictions_hub.fetch(place, wanted, any_shards=config is not None, offline=offline)
     logical = PurePosixPath(place.repository, place.inside)
-    made = _of(fetched.path, logical, config, system)
-    return [
-        replace(job, origin=fetched.place.below(job.path.relative_to(fetched.path)), given=str(fetched.place))
-        for job in made
-    ]
+    if offline or download:
+        fetched = predictions_hub.fetch(place, wanted, any_shards=config is not None, offline=offline)
+        at = fetched.place
+        made = [
+            replace(job, origin=at.below(PurePosixPath(job.path.relative_to(fetched.path))))
+            for job in _of(fetched.path, logical, config, system)
+        ]
+    else:
+        found = predictions_remote.on_hub(place, wanted, any_shards=config is not None)
+        at = found.place
+        by_card = [Job(_named(system, logical.name), name, path) for name, path in found.configs.items()]
+        made = [
+            replace(job, origin=predictions_hub.parse(str(job.path)))
+            for job in by_card or _of(found.path, logical, config, system)
+        ]
+    return [replace(job, given=str(at)) for job in made]
 
 
-def _of(path: Path, named: PurePath, config: str | None, system: str | None) -> list[Job]:
+def _of(path: AnyPath, named: PurePath, config: str | None, system: str | None) -> list[Job]:
     """The jobs of a path.
 
     Args:
@@ -166,7 +208,7 @@ def _of(path: Path, named: PurePath, config: str | None, system: str | None) -> 
     return [Job(_named(system, name), config or said or "", path)]
 
 
-def _of_folder(path: Path, named: PurePath, config: str | None, system: str | None) -> list[Job]:
+def _of_folder(path: AnyPath, named: PurePath, config: str | None, system: str | None) -> list[Job]:
     wanted = [config] if config is not None else list(CONFIGS)
     found = {name: sources(path, name) for name in wanted}
     for name, places in found.items():

@@ -31,4 +31,5 @@ class ScoreOptions:
     embedding_weights: Path | None = None
     image_roots: tuple[Path, ...] = ()
     offline: bool = False
+    download: bool = False
     judge: JudgeOptions = field(default_factory=JudgeOptions)

@@ -36,6 +36,21 @@ def plan(costs: Sequence[int], size: int, budget: int | None = None, *, is_sorte
     return batches
 
 
+def runs(places: Sequence[Hashable | None]) -> list[list[int]]:
+    """Positions that follow each other and have the same place; one without a place stays alone.
+
+    >>> runs(["a", "a", None, None, "b"])
+    [[0, 1], [2], [3], [4]]
+    """
+    found: list[list[int]] = []
+    for position, place in enumerate(places):
+        if position and place is not None and place == places[position - 1]:
+            found[-1].append(position)
+        else:
+            found.append([position])
+    return found
+
+
 def alike(contents: Sequence[Hashable]) -> list[list[int]]:
     """Positions of equal content together, in the order of each content's first.
 

@@ -14,6 +14,7 @@ from ..predictions import read_predictions
 from ..records import Record
 from ..records import Records
 from ..records import load_records
+from ..remote_path import AnyPath
 from ..subset import Subset
 from ..subset import choose
 from . import journal
@@ -101,7 +102,7 @@ def read_tasks(
     """
     records = {config: load_records(config, edition, data_dir) for config in dict.fromkeys(job.config for job in todo)}
     tasks = []
-    faults: dict[Path, str] = {}
+    faults: dict[AnyPath, str] = {}
     for job in todo:
         found = records[job.config]
         try:

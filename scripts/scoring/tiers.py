@@ -1,6 +1,5 @@
 """What each tier needs of a record and a prediction: which configs it serves, what is scored, and its digests."""
 
-import hashlib
 import logging
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from medgen_metrics.signature import digest
 
 from ..errors import UsageError
 from ..image_source import as_input
+from ..image_source import sha256_of
 from ..predictions import Prediction
 from ..records import Record
 from . import judge_options
@@ -125,7 +125,7 @@ def image_digests(sample: Sample) -> tuple[str, str]:
     candidate = _image_reason(prediction)
     if prediction is not None and prediction.image is not None:
         try:
-            candidate = hashlib.sha256(prediction.image.read_bytes()).hexdigest()
+            candidate = sha256_of(prediction.image)
         except OSError as error:
             candidate = f"unreadable: {error.strerror}"
     return candidate, digest([picture.digest for picture in (*record.output_images[:1], *record.input_images[:1])])

@@ -77,4 +77,4 @@ def write_predictions(folder: Path, count: int, skip: tuple[int, ...] = ()) -> P
 
 def options(data: Path, out: Path, **changes: Any) -> ScoreOptions:
     """Score `data` offline; LPIPS and BERTScore stay unscored, for want of weights."""
-    return ScoreOptions(edition="release", data_dir=data, out=out, offline=True, **changes)
+    return ScoreOptions(**{"edition": "release", "data_dir": data, "out": out, "offline": True, **changes})

@@ -34,11 +34,7 @@ COMMIT, LATER = "a" * 40, "b" * 40
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """A hub that this process asks, with a cache of the test's own; the library reads its environment only once."""
     with Hub() as server:
-        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.url)
-        template = f"{server.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-        monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+        server.aim(monkeypatch, tmp_path / "hub")
         yield server
 
 
@@ -92,7 +88,7 @@ def test_jsonl_on_the_hub_is_scored_as_the_same_files_here(hub: Hub, mine: Path,
     assert len(journals) == 2
 
     # The weights' `offline` would also mean the Hub's.
-    configs = result(given(jobs(["hf://datasets/me/all/mine"])), data, out)
+    configs = result(given(jobs(["hf://datasets/me/all/mine"], download=True)), data, out)
     assert origins(configs) == {
         name: (f"hf://datasets/me/all@{COMMIT}/mine/{name}.jsonl", COMMIT) for name in ("vqa", "edit")
     }
@@ -104,15 +100,15 @@ def test_jsonl_on_the_hub_is_scored_as_the_same_files_here(hub: Hub, mine: Path,
 
 def test_a_branch_may_move_and_a_commit_stays(hub: Hub, mine: Path) -> None:
     hub.add("datasets", "me/mine", COMMIT, files(mine))
-    (first, _) = jobs(["hf://datasets/me/mine"])
+    (first, _) = jobs(["hf://datasets/me/mine"], download=True)
     hub.add("datasets", "me/mine", LATER, {"vqa.jsonl": b"{}", "edit.jsonl": b"{}"})
     hub.log.clear()
     # Offline a branch is what it was when it was last asked for, a commit is a commit.
     for path in ("hf://datasets/me/mine", f"hf://datasets/me/mine@{COMMIT}", *given([first])):
         assert jobs([path], offline=True)[0] == first
     assert hub.log == []
-    assert jobs(given([first])) == jobs(["hf://datasets/me/mine"], offline=True)
-    (moved, _) = jobs([Path("hf://datasets/me/mine@main")])
+    assert jobs(given([first]), download=True) == jobs(["hf://datasets/me/mine"], offline=True)
+    (moved, _) = jobs([Path("hf://datasets/me/mine@main")], download=True)
     assert (moved.system, moved.config, moved.place) == ("mine", "vqa", f"hf://datasets/me/mine@{LATER}/vqa.jsonl")
     assert moved.path.read_bytes() == b"{}"
 
@@ -133,7 +129,7 @@ def test_a_data_set_with_configs_is_a_system(
     here = result([made], data, out, system="my-system")
     origins(expected)
     assert origins(here) == {name: (str(made / name), "") for name in ("vqa", "edit")}
-    there = result(given(jobs(["hf://datasets/me/my-system"])), data, out)
+    there = result(given(jobs(["hf://datasets/me/my-system"], download=True)), data, out)
     assert origins(there) == {name: (f"hf://datasets/me/my-system@{COMMIT}/{name}", COMMIT) for name in ("vqa", "edit")}
     assert here == there == expected
     assert len(list((out / "scores/my-system").glob("*.jsonl"))) == 2  # scored once, by the first call
@@ -181,11 +177,11 @@ def test_offline_and_without_a_hub_there_is_one_clear_error(
     assert hub.log == []
 
     # An image that is not in the cache is no image that the system owes.
-    (job,) = jobs(["hf://datasets/me/mine/edit.jsonl"])
+    (job,) = jobs(["hf://datasets/me/mine/edit.jsonl"], download=True)
     next((job.path.parent / "images").glob("*.png")).unlink()
     (line,) = said(["hf://datasets/me/mine/edit.jsonl"], offline=True)
     assert "offline, and 1 images that it names are not in the Hub's cache" in line
-    assert jobs(["hf://datasets/me/mine/edit.jsonl"]) == [job]
+    assert jobs(["hf://datasets/me/mine/edit.jsonl"], download=True) == [job]
 
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")
     (line,) = said(["hf://datasets/me/mine"])
@@ -209,7 +205,7 @@ def test_images_are_looked_up_only_inside_the_revision(
     lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
     hub.add("datasets", "me/escape", COMMIT, {**files(mine), "edit.jsonl": lines})
     with pytest.raises(UsageError) as told:
-        result(given(jobs(["hf://datasets/me/escape/edit.jsonl"])), data, tmp_path / "out")
+        result(given(jobs(["hf://datasets/me/escape/edit.jsonl"], download=True)), data, tmp_path / "out")
     assert f"edit.jsonl:1: image {name!r}: " in str(told.value)
     assert "refused" in str(told.value)
 

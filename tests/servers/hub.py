@@ -21,6 +21,8 @@ from typing import Any
 from urllib.parse import unquote
 from urllib.parse import urlsplit
 
+import pytest
+
 _API = re.compile(r"/api/(models|datasets|spaces)/([^/]+/[^/]+)(?:/(revision|tree)/([^/]+)(?:/(.*))?)?")
 _WRITE = re.compile(r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/(preupload|commit)/main")
 _LFS = re.compile(r"/(?:(?:datasets|spaces)/)?[^/]+/[^/]+\.git/info/lfs/objects/batch")
@@ -35,6 +37,7 @@ class Request:
     path: str
     range: str | None
     status: int
+    size: int = 0  # bytes of the body
 
 
 @dataclass
@@ -56,6 +59,7 @@ class Hub(ThreadingHTTPServer):
         repositories: (kind, id) -> revision -> path -> content. `main` is an alias of a commit.
         log: all requests, in order of their answers.
         drops: faults to come; each happens once.
+        refusals: end of a file's path -> the status that its requests are answered with.
         uploads: large files that were sent, by SHA-256, and are in no commit yet.
     """
 
@@ -67,6 +71,7 @@ class Hub(ThreadingHTTPServer):
         self.heads: dict[tuple[str, str], str] = {}
         self.log: list[Request] = []
         self.drops: list[Drop] = []
+        self.refusals: dict[str, int] = {}
         self.uploads: dict[str, bytes] = {}
 
     @property
@@ -88,6 +93,19 @@ class Hub(ThreadingHTTPServer):
             "HF_HUB_DISABLE_XET": "1",
             "HF_HUB_DISABLE_TELEMETRY": "1",
         }
+
+    def aim(self, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+        """Send this process here, with a cache of its own: the library reads its environment only once."""
+        import datasets
+        import huggingface_hub.constants as known
+
+        monkeypatch.setattr(known, "ENDPOINT", self.url)
+        template = f"{self.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        monkeypatch.setattr(known, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(known, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(known, "HF_HUB_CACHE", str(cache))
+        monkeypatch.setattr(datasets.config, "HF_ENDPOINT", self.url)
+        monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
 
     def downloads(self) -> list[Request]:
         """GETs of files' contents."""
@@ -196,7 +214,7 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 self._missing("EntryNotFound")
             return
-        siblings = [{"rfilename": name} for name in files]
+        siblings = [_sibling(name, data, "blobs=true" in self.path.lower()) for name, data in files.items()]
         self._json({"id": repository, "sha": commit, "private": False, "tags": [], "siblings": siblings})
 
     def _file(self, kind: str, repository: str, revision: str, name: str) -> None:
@@ -206,6 +224,10 @@ class _Handler(BaseHTTPRequestHandler):
         if name not in files:
             self._missing("EntryNotFound")
             return
+        for end, status in self.server.refusals.items():
+            if name.endswith(end):
+                self._send(status, b"{}", {})
+                return
         data = files[name]
         headers = {"X-Repo-Commit": commit, "ETag": f'"{_etag(name, data)}"', "Accept-Ranges": "bytes"}
         if _is_lfs(name):
@@ -234,7 +256,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         path = unquote(self.path)
-        self.server.log.append(Request(self.command, path, self.headers.get("Range"), status))
+        size = len(body) if self.command != "HEAD" else 0
+        self.server.log.append(Request(self.command, path, self.headers.get("Range"), status, size))
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
@@ -251,6 +274,15 @@ class _Handler(BaseHTTPRequestHandler):
         if drop.reset:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
+
+
+def _sibling(name: str, data: bytes, with_blobs: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {"rfilename": name}
+    if with_blobs:
+        found |= {"size": len(data), "blobId": _etag("", data)}
+        if _is_lfs(name):
+            found["lfs"] = {"sha256": _etag(name, data), "size": len(data), "pointerSize": 130}
+    return found
 
 
 def _is_lfs(name: str) -> bool:
