@@ -21,6 +21,7 @@ from .embedding_looks import sources
 from .embedding_queue import embed
 from .embedding_queue import looked_at
 from .encoders import finding
+from .encoders.base import DTYPES
 from .encoders.base import Found
 from .failures import Teller
 from .feature_cache import FeatureCache
@@ -64,10 +65,11 @@ class EmbeddingTier:
         weights: MedImageInsight's checkpoint, or a folder that holds it; None finds or fetches it.
         cache: a folder where the references' embeddings are kept for later runs and other processes; None keeps none.
         device: where the encoder runs, e.g. `cuda:1`; None: the current GPU, else the processor.
+        dtype: of the encoder, one of `DTYPES`. Half precision is faster on a GPU and moves a cosine by some 1e-3.
         offline: don't try the network for weights; None: as the environment says.
 
     Raises:
-        ValueError: an unknown protocol, or no encoder where a folder was named.
+        ValueError: an unknown protocol or dtype, or no encoder where a folder was named.
         FileNotFoundError: `weights` names no checkpoint.
         ImportError: an extra isn't installed.
 
@@ -88,9 +90,13 @@ class EmbeddingTier:
         weights: str | PathLike[str] | None = None,
         cache: str | PathLike[str] | None = None,
         device: str | None = None,
+        dtype: str = "float32",
         offline: bool | None = None,
     ) -> None:
         self.specs = specs(protocol, model)
+        if dtype not in DTYPES:
+            raise ValueError(f"dtype: expected {', '.join(DTYPES)}; got {dtype!r}")
+        self._dtype = dtype
         self.protocol = protocol
         self.columns = tuple(spec.name for spec in self.specs)
         self.options = {"protocol": protocol, "model": model}
@@ -128,7 +134,10 @@ class EmbeddingTier:
     @property
     def _encoder_definition(self) -> Mapping[str, Any] | None:
         found = self._found[0]
-        return None if found is None else {**found.definition, "intake": INTAKE_REVISION}
+        if found is None:
+            return None
+        half = {} if self._dtype == "float32" else {"dtype": self._dtype}
+        return {**found.definition, "intake": INTAKE_REVISION, **half}
 
     @property
     def signature(self) -> str:
@@ -139,6 +148,7 @@ class EmbeddingTier:
             "protocol": self.protocol,
             base: self._encoder_name,
             "size": "own",
+            "dtype": None if self._dtype == "float32" else self._dtype,
             "weights": "missing" if found is None else found.definition["weights"],
             "lib": None if found is None else found.library,
         }
@@ -156,7 +166,7 @@ class EmbeddingTier:
     def _encoder(self) -> Any:
         found = self._found[0]
         assert found is not None
-        return found.load(self._device)
+        return found.load(self._device, self._dtype)
 
     @cached_property
     def _at_hand(self) -> Features:

@@ -86,7 +86,9 @@ def _encoded(group: dict[str, tuple[np.ndarray, str]], encoder: Encoder, size: i
     pixels: Sequence[np.ndarray] = [array for array, _ in group.values()]
     vectors = encoder.encode([*pixels, *[pixels[-1]] * (size - len(pixels))])
     if not np.isfinite(vectors).all():
-        raise ValueError("the encoder gives embeddings that are not finite: its weights are damaged")
+        raise ValueError(
+            "the encoder gives embeddings that are not finite: its weights are damaged, or float16 overflows"
+        )
     return {
         content: Feature(vector.copy(), depth)
         for (content, (_, depth)), vector in zip(group.items(), vectors, strict=False)

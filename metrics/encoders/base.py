@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import torch
 
 
+DTYPES = ("float32", "bfloat16", "float16")
+"""Of weights and layers; embeddings are float32 in any case."""
+
+
 class Encoder(Protocol):
     """A loaded encoder.
 
@@ -41,12 +45,12 @@ class Found:
     Attributes:
         definition: all that determines its embeddings, JSON-able; not package versions.
         library: what runs it, for signatures, e.g. `timm-1.0.31`.
-        load: device -> the encoder; raises ValueError where the weights don't fit.
+        load: device, one of `DTYPES` -> the encoder; raises ValueError where the weights don't fit.
     """
 
     definition: Mapping[str, Any]
     library: str
-    load: "Callable[[torch.device], Encoder]"
+    load: "Callable[[torch.device, str], Encoder]"
 
 
 def unit(embeddings: "torch.Tensor") -> np.ndarray:

@@ -130,7 +130,9 @@ def find(path: Path, architecture: Architecture | None = None) -> Found:
         "resize": "bicubic-squash",
         **{name: list(size) if isinstance(size, tuple) else size for name, size in asdict(sizes).items()},
     }
-    return Found(definition, f"timm-{version('timm')}", lambda device: MedImageInsight(file, device, sizes))
+    return Found(
+        definition, f"timm-{version('timm')}", lambda device, dtype: MedImageInsight(file, device, sizes, dtype)
+    )
 
 
 def checkpoint(path: Path) -> Path:
@@ -157,12 +159,13 @@ class MedImageInsight:
         path: the checkpoint.
         device: where it runs.
         architecture: its sizes.
+        dtype: of the tower, one of `base.DTYPES`; the projection is float32.
 
     Raises:
         ValueError: the file can't be read, or lacks tensors, or has some of another shape.
     """
 
-    def __init__(self, path: Path, device: "torch.device", architecture: Architecture) -> None:
+    def __init__(self, path: Path, device: "torch.device", architecture: Architecture, dtype: str = "float32") -> None:
         import torch
 
         self.device = device
@@ -173,7 +176,8 @@ class MedImageInsight:
         state = _read(path, expected)
         self._projection = state.pop("projection").to(device)
         self._tower.load_state_dict(state, assign=True)
-        self._tower = self._tower.eval().requires_grad_(False).to(device)
+        self._dtype = getattr(torch, dtype)
+        self._tower = self._tower.eval().requires_grad_(False).to(device, self._dtype)
         self._mean = torch.tensor(MEAN, device=device)[:, None, None]
         self._std = torch.tensor(STD, device=device)[:, None, None]
 
@@ -187,8 +191,8 @@ class MedImageInsight:
 
         with inference(self.device):
             images = torch.from_numpy(np.stack(pixels)).to(self.device).movedim(-1, 1).float().div(255)
-            features = self._tower((images - self._mean) / self._std)
-            return unit(features @ self._projection)
+            features = self._tower(((images - self._mean) / self._std).to(self._dtype))
+            return unit(features.float() @ self._projection)
 
 
 def _empty_tower(architecture: Architecture) -> Any:

@@ -52,7 +52,9 @@ def find(folder: Path) -> Found:
     found = digest({path.name: file_digest(path) for path in (folder / CONFIG, weights)})
     definition = {"weights": found, "pooling": "image_features"}
     return Found(
-        definition, f"open_clip-{version('open_clip_torch')}", lambda device: OpenClipModel(folder, weights, device)
+        definition,
+        f"open_clip-{version('open_clip_torch')}",
+        lambda device, dtype: OpenClipModel(folder, weights, device, dtype),
     )
 
 
@@ -63,21 +65,23 @@ class OpenClipModel:
         folder: see `find`.
         weights: its weights.
         device: where it runs.
+        dtype: one of `base.DTYPES`.
 
     Raises:
         ValueError: open_clip can't load it.
     """
 
-    def __init__(self, folder: Path, weights: Path, device: "torch.device") -> None:
+    def __init__(self, folder: Path, weights: Path, device: "torch.device", dtype: str = "float32") -> None:
         import torch
 
         self.device = device
+        self._dtype = getattr(torch, dtype)
         try:
             with torch.random.fork_rng(devices=[]), _quiet():  # its layers are drawn before they are read
                 model, self._transform = _load(folder, weights)
         except Exception as error:  # open_clip raises whatever a config makes it meet
             raise ValueError(f"model: {weights} can't be loaded: {' '.join(str(error).split())[:400]}") from error
-        self._model = model.eval().requires_grad_(False).to(device)
+        self._model = model.eval().requires_grad_(False).to(device, self._dtype)
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
         """The model's own preprocessing: float32 [channels, height, width]."""
@@ -88,7 +92,8 @@ class OpenClipModel:
         import torch
 
         with inference(self.device):
-            return unit(self._model.encode_image(torch.from_numpy(np.stack(pixels)).to(self.device)))
+            images = torch.from_numpy(np.stack(pixels)).to(self.device, self._dtype)
+            return unit(self._model.encode_image(images))
 
 
 def _load(folder: Path, weights: Path) -> tuple[Any, Any]:

@@ -42,7 +42,9 @@ def find(folder: Path) -> Found:
             raise ValueError(f"model: {folder} has no {name}; expected the folder of a transformers vision model")
     definition = {"weights": folder_digest(folder, ["preprocessor_config.json"]), "pooling": POOLING}
     return Found(
-        definition, f"transformers-{version('transformers')}", lambda device: TransformersModel(folder, device)
+        definition,
+        f"transformers-{version('transformers')}",
+        lambda device, dtype: TransformersModel(folder, device, dtype),
     )
 
 
@@ -52,16 +54,18 @@ class TransformersModel:
     Args:
         folder: see `find`.
         device: where it runs.
+        dtype: one of `base.DTYPES`.
 
     Raises:
         ValueError: the folder holds no vision model, not all of its weights, or one that draws random numbers.
     """
 
-    def __init__(self, folder: Path, device: "torch.device") -> None:
+    def __init__(self, folder: Path, device: "torch.device", dtype: str = "float32") -> None:
         import torch
         import transformers
 
         self.device = device
+        self._dtype = getattr(torch, dtype)
         # Pillow's, since the results of torchvision's processors depend on its version and its thread count.
         pillow: dict[str, Any] = {"backend": "pil"} if _major(transformers.__version__) >= 5 else {"use_fast": False}
         try:
@@ -81,7 +85,7 @@ class TransformersModel:
         lost = sorted(name for name in missing if "pooler" not in name.split("."))
         if lost:
             raise ValueError(f"model: {folder} lacks weights of its {type(model).__name__}: {', '.join(lost[:5])}")
-        self._model = model.eval().requires_grad_(False).to(device)
+        self._model = model.eval().requires_grad_(False).to(device, self._dtype)
         self._try(folder)
 
     def _try(self, folder: Path) -> None:
@@ -116,7 +120,7 @@ class TransformersModel:
         import torch
 
         with inference(self.device):
-            return unit(self._features(torch.from_numpy(np.stack(pixels)).to(self.device)))
+            return unit(self._features(torch.from_numpy(np.stack(pixels)).to(self.device, self._dtype)))
 
     def _features(self, images: "torch.Tensor") -> "torch.Tensor":
         if hasattr(self._model, "get_image_features"):

@@ -31,6 +31,7 @@ Options, when the module is loaded, or in compute together with predictions:
     weights: MedImageInsight's checkpoint, or a folder that holds it, where it is not to be downloaded.
     cache: a folder where the references' embeddings are kept for later runs.
     device, offline: where the encoder runs; whether weights may be downloaded.
+    dtype: "float32" (default), "bfloat16" or "float16", of the encoder.
 """
 
 _CITATION = """

@@ -135,3 +135,19 @@ def backbone(folder: Path) -> Path:
     path = folder / "alex.pth"
     torch.save(alexnet(weights=None).state_dict(), path)
     return path
+
+
+def dinov2_base(folder: Path) -> Path:
+    """Random weights of DINOv2's base size, at 224x224: a small encoder leaves the most of the time to the rest."""
+    import torch
+    from transformers import BitImageProcessor
+    from transformers import Dinov2Config
+    from transformers import Dinov2Model
+
+    torch.manual_seed(0)
+    path = folder / "dinov2-base"
+    Dinov2Model(Dinov2Config(image_size=224)).save_pretrained(path)
+    BitImageProcessor(
+        size={"shortest_edge": 256}, crop_size={"height": 224, "width": 224}, do_resize=True, do_center_crop=True
+    ).save_pretrained(path)
+    return path

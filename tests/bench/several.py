@@ -1,10 +1,11 @@
-"""Several systems named in one `score` call: what a further one costs against the first."""
+"""Several systems named in one `score` call, or in later ones: what a further one costs against the first."""
 
 import os
 import shutil
 import statistics
 import tempfile
 from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 from . import command
@@ -13,10 +14,17 @@ from . import made
 SMALL, LARGE = 16, 64  # records; the difference of two runs holds no start-up
 SYSTEMS = 3
 REPEATS = 5
+FEW, MORE = 8, 40  # records, likewise, for an encoder of real size
+TURNS = 3
 
 
 def run() -> Iterator[str]:
-    """Ratios, in CPU time, under both protocols."""
+    """Ratios, in CPU time: of the pixel tier under both protocols, of the embedding tier in one call and in a later."""
+    yield from _pixel()
+    yield from _embedding()
+
+
+def _pixel() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         weights = made.backbone(folder)
@@ -25,13 +33,43 @@ def run() -> Iterator[str]:
             ratios = []
             for turn in range(REPEATS + 1):
                 seconds = {}
+                options = ("--tiers", "pixel", "--lpips-weights", weights, "--protocol", protocol)
                 for systems in (1, SYSTEMS):
-                    spent = [_score(sources[count], systems, protocol, weights, folder) for count in (LARGE, SMALL)]
+                    spent = [
+                        _score(sources[count], range(systems), folder / "out", options) for count in (LARGE, SMALL)
+                    ]
                     seconds[systems] = spent[0] - spent[1]
                 if turn:  # the first builds the data set's cache
                     ratios.append((seconds[SYSTEMS] - seconds[1]) / (SYSTEMS - 1) / seconds[1])
-            found = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-            yield f"pixel, {protocol}, {LARGE - SMALL} pairs of 512x512, a further system / the first: {found}"
+            what = f"pixel, {protocol}, {LARGE - SMALL} pairs of 512x512, a further system / the first"
+            yield f"{what}: {_told(ratios)}"
+
+
+def _embedding() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        options = ("--tiers", "embedding", "--embedding-model", made.dinov2_base(folder))
+        sources = {count: _systems(folder / str(count), count) for count in (FEW, MORE)}
+        same: list[float] = []
+        later: list[float] = []
+        for turn in range(TURNS + 1):
+            seconds: dict[str, float] = {"first": 0, "several": 0, "later": 0}
+            for count, sign in ((MORE, 1), (FEW, -1)):
+                out = folder / "out"
+                seconds["several"] += sign * _score(sources[count], range(SYSTEMS), out, options)
+                seconds["first"] += sign * _score(sources[count], [0], out, options)
+                # the first one's folder, which keeps the references, is there
+                seconds["later"] += sign * _score(sources[count], [1], out, options, is_new=False)
+            if turn:
+                same.append((seconds["several"] - seconds["first"]) / (SYSTEMS - 1) / seconds["first"])
+                later.append(seconds["later"] / seconds["first"])
+        what = f"embedding (DINOv2-base, random weights), {MORE - FEW} pairs of 512x512, a further system / the first"
+        yield f"{what}, in one call: {_told(same)}"
+        yield f"{what}, in a later call: {_told(later)}"
+
+
+def _told(ratios: Sequence[float]) -> str:
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def _systems(folder: Path, count: int) -> tuple[Path, list[Path]]:
@@ -48,9 +86,12 @@ def _systems(folder: Path, count: int) -> tuple[Path, list[Path]]:
     return data, systems
 
 
-def _score(source: tuple[Path, list[Path]], systems: int, protocol: str, weights: Path, folder: Path) -> float:
-    out = folder / "out"
-    shutil.rmtree(out, ignore_errors=True)
+def _score(
+    source: tuple[Path, list[Path]], systems: Sequence[int], out: Path, options: Sequence[object], is_new: bool = True
+) -> float:
+    """CPU seconds of scoring some of the systems, into an empty folder or into what is there."""
+    if is_new:
+        shutil.rmtree(out, ignore_errors=True)
     data, paths = source
-    arguments = [*map(os.fspath, paths[1:systems]), "--tiers", "pixel", "--lpips-weights", weights]
-    return command.spent(command.score((data, paths[0]), out, *arguments, "--protocol", protocol)).cpu
+    first, *others = (paths[number] for number in systems)
+    return command.spent(command.score((data, first), out, *map(os.fspath, others), *options)).cpu

@@ -117,7 +117,7 @@ def test_mii_is_medimageinsights_alone(
     assert [spec.name for spec in tier.specs] == list(tier.columns) == ["mii"]
     assert f"where the published checkpoint has {MEDIMAGEINSIGHT_SHA256}" in caplog.text
     row = tier.score([picture(1)], [picture(2)])[0]
-    encoder = medimageinsight.find(file).load(torch.device("cpu"))
+    encoder = medimageinsight.find(file).load(torch.device("cpu"), "float32")
     one, other = encoder.encode([encoder.preprocess(Image.fromarray(picture(seed))) for seed in (1, 2)])
     assert row.values["mii"] == pytest.approx(float(one @ other), abs=1e-6)
     assert "|mii:MedImageInsight|size:own|weights:" in tier.signature
@@ -284,3 +284,44 @@ def test_a_cache_that_cant_be_written_costs_no_scores(
     tier = EmbeddingTier(model=model, cache=tmp_path / "file" / "cache")
     assert values(tier.score([picture(1)], [picture(1)])) == pytest.approx([1.0])
     assert "embeddings can't be kept" in caplog.text
+
+
+# --- half precision ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_is_another_definition_and_nearly_the_same_score(
+    model: str, tmp_path: Path, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    references, outputs = [png(picture(seed)) for seed in (1, 2)], [png(picture(seed)) for seed in (3, 4)]
+    whole = EmbeddingTier(model=model, cache=tmp_path)
+    wanted = values(whole.score(outputs, references))
+    half = EmbeddingTier(model=model, cache=tmp_path, dtype=dtype)
+    passes = counting(half, monkeypatch)
+    got = values(half.score(outputs, references))
+    assert sum(passes) == 4, "what was kept of another precision is not met"
+    assert got != wanted
+    assert got == pytest.approx(wanted, abs=0.02)
+    assert half.definition != whole.definition
+    assert f"|size:own|dtype:{dtype}|weights:" in half.signature
+    assert "dtype" not in whole.signature
+    assert EmbeddingTier(model=model, dtype="float32").definition == whole.definition
+
+
+def test_an_unknown_precision_is_told(model: str) -> None:
+    with pytest.raises(ValueError, match="dtype: expected float32, bfloat16, float16; got 'int8'"):
+        EmbeddingTier(model=model, dtype="int8")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_medimageinsight_takes_half_precision(tmp_path: Path, dtype: str) -> None:
+    file = tmp_path / "medimageinsigt-v1.0.0.pt"
+    save_file(state(), file)
+    image = Image.fromarray(picture(1))
+    found: dict[str, np.ndarray] = {}
+    for name in ("float32", dtype):
+        encoder = medimageinsight.find(file, SMALL).load(torch.device("cpu"), name)
+        found[name] = encoder.encode([encoder.preprocess(image)])[0]
+    assert found[dtype].dtype == np.float32
+    # random weights multiply rounding far more than trained ones
+    assert 0.8 < float(found["float32"] @ found[dtype]) < 1 - 1e-7

@@ -67,7 +67,7 @@ def renamed(path: Path) -> None:
 
 
 def embeddings(path: Path) -> np.ndarray:
-    encoder = find(path, SMALL).load(CPU)
+    encoder = find(path, SMALL).load(CPU, "float32")
     return encoder.encode([encoder.preprocess(image) for image in images()])
 
 
@@ -131,15 +131,15 @@ def test_says_what_is_wrong_with_a_file(tmp_path: Path) -> None:
     whole["image_encoder.norms.bias"] = torch.zeros(3)
     save_file(whole, path)
     with pytest.raises(ValueError, match=r"head\.norm\.bias is \(3,\), expected \(128,\); projection is absent"):
-        find(path, SMALL).load(CPU)
+        find(path, SMALL).load(CPU, "float32")
     with pytest.raises(ValueError, match=r"expected \(256, 3, 7, 7\).*and \d+ more"):
-        find(path).load(CPU)
+        find(path).load(CPU, "float32")
     path.write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
     with pytest.raises(ValueError, match="can't be read"):
-        find(path, SMALL).load(CPU)
+        find(path, SMALL).load(CPU, "float32")
     save_file({**state(), "image_encoder.norms.bias": torch.full((128,), torch.nan)}, path)
     with pytest.raises(ValueError, match="not finite"):
-        find(path, SMALL).load(CPU)
+        find(path, SMALL).load(CPU, "float32")
 
 
 class Evil:
@@ -153,7 +153,7 @@ def test_runs_no_code_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     torch.save({**state(), "extra": Evil()}, buffer)
     Path("weights.pt").write_bytes(buffer.getvalue())
     with pytest.raises(ValueError, match="can't be read"):
-        find(Path("weights.pt"), SMALL).load(CPU)
+        find(Path("weights.pt"), SMALL).load(CPU, "float32")
     assert not Path("owned").exists()
 
 

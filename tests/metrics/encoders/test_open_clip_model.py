@@ -38,7 +38,7 @@ def save(folder: Path, text: dict[str, Any] = TEXT) -> Any:
 def test_gives_the_image_towers_projected_vector(tmp_path: Path) -> None:
     model = save(tmp_path)
     image = Image.fromarray(np.random.RandomState(0).randint(0, 256, (32, 32, 3), np.uint8))
-    encoder = find(f"open-clip:{tmp_path}").load(torch.device("cpu"))
+    encoder = find(f"open-clip:{tmp_path}").load(torch.device("cpu"), "float32")
     pixels = torch.from_numpy(np.asarray(image, np.float32)).movedim(-1, 0)[None] / 127.5 - 1
     with torch.inference_mode():
         wanted = normalize(model.encode_image(pixels)).numpy()
@@ -51,12 +51,12 @@ def test_says_what_a_folder_lacks(tmp_path: Path) -> None:
     save(tmp_path)
     (tmp_path / "open_clip_config.json").write_text("{}")
     with pytest.raises(ValueError, match="can't be loaded"):
-        find(f"open-clip:{tmp_path}").load(torch.device("cpu"))
+        find(f"open-clip:{tmp_path}").load(torch.device("cpu"), "float32")
 
 
 def test_the_text_tower_is_not_asked_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     model = save(tmp_path, {"hf_model_name": "nobody/none", "hf_tokenizer_name": "nobody/none", "hf_proj_type": "mlp"})
-    encoder: Any = find(f"open-clip:{tmp_path}").load(torch.device("cpu"))
+    encoder: Any = find(f"open-clip:{tmp_path}").load(torch.device("cpu"), "float32")
     image = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
         wanted = normalize(model.encode_image(image)).numpy()
@@ -69,11 +69,11 @@ def test_missing_weights_and_code_in_a_pickle_are_refused(tmp_path: Path) -> Non
     kept = {name: tensor.contiguous() for name, tensor in model.state_dict().items() if "visual.proj" not in name}
     save_file(kept, tmp_path / "open_clip_model.safetensors")
     with pytest.raises(ValueError, match=r"can't be loaded: .*Missing key.*proj"):
-        find(f"open-clip:{tmp_path}").load(torch.device("cpu"))
+        find(f"open-clip:{tmp_path}").load(torch.device("cpu"), "float32")
     (tmp_path / "open_clip_model.safetensors").unlink()
     torch.save({**kept, "extra": Evil()}, tmp_path / "open_clip_pytorch_model.bin")
     with pytest.raises(ValueError, match="can't be loaded"):
-        find(f"open-clip:{tmp_path}").load(torch.device("cpu"))
+        find(f"open-clip:{tmp_path}").load(torch.device("cpu"), "float32")
 
 
 def test_a_revision_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

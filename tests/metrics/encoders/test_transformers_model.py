@@ -37,7 +37,7 @@ def pixels() -> torch.Tensor:
 
 
 def embed(folder: Path) -> np.ndarray:
-    encoder = find(str(folder)).load(CPU)
+    encoder = find(str(folder)).load(CPU, "float32")
     return encoder.encode([encoder.preprocess(image) for image in IMAGES])
 
 
@@ -105,7 +105,7 @@ def test_a_model_of_something_else_is_told_as_it_is_loaded(tmp_path: Path) -> No
         BertConfig(vocab_size=8, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
     ).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="holds no transformers vision model"):
-        find(str(tmp_path)).load(CPU)
+        find(str(tmp_path)).load(CPU, "float32")
 
 
 def test_a_folder_of_pickled_weights_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,13 +117,13 @@ def test_a_folder_of_pickled_weights_runs_no_code(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     torch.save({**state, "extra": Evil()}, tmp_path / "pytorch_model.bin")
     with pytest.raises(ValueError, match="holds no transformers vision model"):
-        find(str(tmp_path)).load(CPU)
+        find(str(tmp_path)).load(CPU, "float32")
     assert not Path("owned").exists()
 
 
 @pytest.mark.parametrize("save", [save_vit, save_dinov2, save_clip, save_ijepa, save_resnet])
 def test_an_embedding_does_not_depend_on_its_batch(save: Callable[[Path], Path], tmp_path: Path) -> None:
-    encoder = find(str(save(tmp_path))).load(CPU)
+    encoder = find(str(save(tmp_path))).load(CPU, "float32")
     arrays = [encoder.preprocess(image) for image in IMAGES]
     together = encoder.encode(arrays * 5)
     alone = np.concatenate([encoder.encode([array]) for array in arrays] * 5)
