@@ -22,6 +22,7 @@ from .embedding_queue import embed
 from .embedding_queue import looked_at
 from .encoders import finding
 from .encoders.base import DTYPES
+from .encoders.base import EncoderFault
 from .encoders.base import Found
 from .failures import Teller
 from .feature_cache import FeatureCache
@@ -166,7 +167,10 @@ class EmbeddingTier:
     def _encoder(self) -> Any:
         found = self._found[0]
         assert found is not None
-        return found.load(self._device, self._dtype)
+        try:
+            return found.load(self._device, self._dtype)
+        except ValueError as error:
+            raise EncoderFault(str(error)) from error
 
     @cached_property
     def _at_hand(self) -> Features:
@@ -181,7 +185,7 @@ class EmbeddingTier:
         """Load the encoder where its weights are here; else the first image does.
 
         Raises:
-            ValueError: the weights are another model's.
+            EncoderFault: the weights are another model's.
         """
         if self._found[0] is not None:
             _ = self._encoder
@@ -210,6 +214,7 @@ class EmbeddingTier:
         Raises:
             TypeError: a value that is no image, with its position.
             ValueError: unequal lengths, floats outside [0, 1], an impossible window.
+            EncoderFault: the weights are another model's or damaged.
         """
         return self.score_systems([predictions], references, windows, names)[0]
 
@@ -232,7 +237,7 @@ class EmbeddingTier:
             Each system's rows: those of `score` for that system alone.
 
         Raises:
-            TypeError, ValueError: as `score`.
+            TypeError, ValueError, EncoderFault: as `score`.
         """
         given = sources(predictions, references, windows)
         done = list(

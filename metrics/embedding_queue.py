@@ -13,6 +13,7 @@ from .embedding_looks import Source
 from .embedding_looks import look
 from .embedding_looks import settle
 from .encoders.base import Encoder
+from .encoders.base import EncoderFault
 from .feature_cache import Feature
 from .feature_cache import Features
 from .pixel_pairs import thread_count
@@ -56,7 +57,7 @@ def embed(sources: Iterable[Source], features: Features, encoder: Encoder) -> li
         The records in order, their features filled.
 
     Raises:
-        ValueError: the encoder gives numbers that are not finite.
+        EncoderFault: the encoder gives numbers that are not finite.
     """
     features.look_again()
     records = []
@@ -86,7 +87,7 @@ def _encoded(group: dict[str, tuple[np.ndarray, str]], encoder: Encoder, size: i
     pixels: Sequence[np.ndarray] = [array for array, _ in group.values()]
     vectors = encoder.encode([*pixels, *[pixels[-1]] * (size - len(pixels))])
     if not np.isfinite(vectors).all():
-        raise ValueError(
+        raise EncoderFault(
             "the encoder gives embeddings that are not finite: its weights are damaged, or float16 overflows"
         )
     return {

@@ -36,6 +36,14 @@ class Protocol(str, Enum):
     standard = "standard"
 
 
+class EncoderDtype(str, Enum):
+    """Precision of a vision encoder."""
+
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+    float16 = "float16"
+
+
 class TableFormat(str, Enum):
     """What a table is printed as."""
 

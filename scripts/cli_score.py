@@ -10,6 +10,7 @@ from .cli_options import Config
 from .cli_options import DataOption
 from .cli_options import Edition
 from .cli_options import EditionOption
+from .cli_options import EncoderDtype
 from .cli_options import LimitOption
 from .cli_options import OfflineOption
 from .cli_options import OutOption
@@ -78,6 +79,12 @@ def score(
     embedding_weights: Annotated[
         Path | None, typer.Option(help="MedImageInsight's checkpoint, or the folder that holds it.")
     ] = None,
+    embedding_dtype: Annotated[
+        EncoderDtype, typer.Option(help="The vision encoder's; half precision is for GPUs, and another definition.")
+    ] = EncoderDtype.float32,
+    embedding_cache: Annotated[
+        Path | None, typer.Option(help="Folder of kept embeddings of references; default OUT/feature-cache.")
+    ] = None,
     image_root: Annotated[
         list[Path] | None, typer.Option(help="A folder that prediction images may lie in; repeatable.")
     ] = None,
@@ -114,6 +121,8 @@ def score(
         text_baseline=text_baseline,
         embedding_model=embedding_model,
         embedding_weights=embedding_weights,
+        embedding_dtype=embedding_dtype.value,
+        embedding_cache=embedding_cache,
         image_roots=tuple(image_root or ()),
         offline=offline,
         download=download,

@@ -19,6 +19,10 @@ DTYPES = ("float32", "bfloat16", "float16")
 """Of weights and layers; embeddings are float32 in any case."""
 
 
+class EncoderFault(ValueError):
+    """An encoder that can't be loaded, or gives what can't be scored; the message says which and why."""
+
+
 class Encoder(Protocol):
     """A loaded encoder.
 

@@ -29,6 +29,8 @@ class ScoreOptions:
     text_baseline: Path | None = None
     embedding_model: str | None = None
     embedding_weights: Path | None = None
+    embedding_dtype: str = "float32"
+    embedding_cache: Path | None = None
     image_roots: tuple[Path, ...] = ()
     offline: bool = False
     download: bool = False

@@ -12,6 +12,7 @@ from medgen_metrics.rows import MetricSpec
 from medgen_metrics.rows import Row
 from medgen_metrics.signature import digest
 
+from ..errors import Failure
 from ..errors import UsageError
 from ..image_source import as_input
 from ..image_source import sha256_of
@@ -242,8 +243,9 @@ class EmbeddingWork(Work):
             protocol=options.user.protocol,
             model=options.user.embedding_model,
             weights=options.user.embedding_weights,
-            cache=options.user.out / FEATURES,
+            cache=options.user.embedding_cache or options.user.out / FEATURES,
             device=options.device,
+            dtype=options.user.embedding_dtype,
             offline=options.offline,
         )
         if options.user.embedding_model is not None or options.user.embedding_weights is not None:
@@ -257,12 +259,17 @@ class EmbeddingWork(Work):
 
     def score_systems(self, systems: Sequence[Sequence[Sample]]) -> list[list[Row]]:
         """Each system's rows for the same records, whose references are encoded once."""
+        from medgen_metrics.encoders.base import EncoderFault
+
         records = [record for record, _ in systems[0]]
-        found = self.scorer.score_systems(
-            _outputs(systems),
-            [record.output_images[0].data if record.output_images else None for record in records],
-            names=[record.id for record in records],
-        )
+        try:
+            found = self.scorer.score_systems(
+                _outputs(systems),
+                [record.output_images[0].data if record.output_images else None for record in records],
+                names=[record.id for record in records],
+            )
+        except EncoderFault as error:
+            raise Failure(f"embedding: {error}") from error
         return [
             _name_failures(rows, [_image_reason(prediction) for _, prediction in samples])
             for rows, samples in zip(found, systems, strict=True)
