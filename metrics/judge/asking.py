@@ -6,8 +6,6 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
 from pathlib import Path
 from typing import Any
 from typing import NamedTuple
@@ -22,6 +20,7 @@ from ..serving.budget import BudgetExhausted
 from ..serving.usage import Usage
 from ..serving.usage import estimate
 from ..signature import digest
+from .backend import Found
 from .connected import Connected
 from .entry import UNUSABLE
 from .entry import Entry
@@ -35,7 +34,6 @@ from .prompt import Prompt
 from .prompt import build
 from .rubric import Rubric
 from .verdict import Unusable
-from .verdict import Verdict
 from .verdict import read_verdict
 
 if sys.version_info < (3, 11):
@@ -44,27 +42,6 @@ if sys.version_info < (3, 11):
 Tag = TypeVar("Tag")
 Wanted = tuple[str, int, int]  # view, number of the verdict, seed
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What came of one request for a verdict.
-
-    Attributes:
-        judge, view, number: which.
-        verdict: None where there is none: the judge failed, unless `reason` says that the sample can't be shown.
-        reason: one of `failures.REASONS` where the sample itself is at fault.
-        usage: of the replies behind it, those from the cache as they were counted then.
-        repaired: whether the reply's form had to be mended.
-    """
-
-    judge: str
-    view: str
-    number: int
-    verdict: Verdict | None = None
-    reason: str | None = None
-    usage: Usage = field(default_factory=Usage)
-    repaired: bool = False
 
 
 class _Room(NamedTuple):

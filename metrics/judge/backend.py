@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 from typing import Any
 from typing import Protocol
 
@@ -102,3 +103,24 @@ class Outcome:
     message: str
     replies: tuple[Reply, ...]
     usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came of one request for a verdict.
+
+    Attributes:
+        judge, view, number: which.
+        verdict: None where there is none: the judge failed, unless `reason` says that the sample can't be shown.
+        reason: one of `failures.REASONS` where the sample itself is at fault.
+        usage: of the replies behind it, those from the cache as they were counted then.
+        repaired: whether the reply's form had to be mended.
+    """
+
+    judge: str
+    view: str
+    number: int
+    verdict: Verdict | None = None
+    reason: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    repaired: bool = False

@@ -1,6 +1,9 @@
-"""What keeps a sample from being judged before any picture is looked at: nothing there, or an error's sentence."""
+"""A sample before any picture is looked at: what keeps it from being judged, and what it is known by."""
+
+import hashlib
 
 from ..failures import is_error_text
+from ..signature import digest
 from .prompt import JudgeSample
 
 _TEXT = frozenset({"vqa", "gen"})
@@ -25,3 +28,14 @@ def _text_reason(text: str | None) -> str | None:
     if is_error_text(text):
         return "error_text"
     return None if text.strip() else "empty"
+
+
+def sample_digests(sample: JudgeSample) -> tuple[str, str]:
+    """Digests of what is judged, and of all that it is judged against; for the journal."""
+
+    def of(data: bytes | None) -> str | None:
+        return None if data is None else hashlib.sha256(data).hexdigest()
+
+    candidate = digest([sample.response, of(sample.output_image), sample.saw_sheet])
+    shown = [of(data) for data in (*sample.inputs, sample.reference_image)]
+    return candidate, digest([sample.config, sample.task, sample.instruction, sample.choices, sample.answer, shown])

@@ -16,12 +16,11 @@ from typing import TypeVar
 
 from ..rows import Row
 from ..serving.usage import Usage
-from ..signature import digest
 from ..signature import signature
 from . import judges
 from . import specs as judge_specs
 from .asking import Asker
-from .asking import Found
+from .backend import Found
 from .changes import changes
 from .intake import failure
 from .judges import DEFAULT_MODEL
@@ -300,15 +299,3 @@ class JudgeTier:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def sample_digests(sample: JudgeSample) -> tuple[str, str]:
-    """Digests of what is judged, and of all that it is judged against; for the journal."""
-    import hashlib
-
-    def of(data: bytes | None) -> str | None:
-        return None if data is None else hashlib.sha256(data).hexdigest()
-
-    candidate = digest([sample.response, of(sample.output_image), sample.saw_sheet])
-    shown = [of(data) for data in (*sample.inputs, sample.reference_image)]
-    return candidate, digest([sample.config, sample.task, sample.instruction, sample.choices, sample.answer, shown])

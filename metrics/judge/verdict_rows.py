@@ -9,7 +9,7 @@ from ..rows import Row
 from ..rows import mean
 from ..serving.usage import Usage
 from . import specs as judge_specs
-from .asking import Found
+from .backend import Found
 from .intake import failure
 from .prompt import JudgeSample
 from .rubric import Rubric

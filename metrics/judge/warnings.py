@@ -1,11 +1,12 @@
 """What a reader of judged figures should be told: pure functions from rows to texts."""
 
-from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Sequence
 
 from ..failures import is_system_failure
+from ..rows import MetricSpec
 from ..rows import Row
+from ..rows import summarise_metric
 from .specs import dimension
 from .specs import holistic
 
@@ -18,11 +19,10 @@ _ROUNDING = 1e-9
 
 def coverage(rows: Sequence[Row], metric: str) -> str | None:
     """A warning where fewer than 95 % of the records to which `metric` applies are scored."""
-    applicable = [row for row in rows if metric in row.values or metric in row.reasons]
-    scored = sum(metric in row.values and metric not in row.reasons for row in applicable)
-    if not applicable or scored >= COVERAGE_MARK * len(applicable):
+    found = summarise_metric(rows, MetricSpec(metric, None, None))
+    scored, applicable, reasons = found["scored"], found["n"], found["failures"]
+    if scored >= COVERAGE_MARK * applicable:
         return None
-    reasons = Counter(row.reasons[metric] for row in applicable if metric in row.reasons)
     why = "; ".join(
         f"{whose} {', '.join(f'{reason} {count}' for reason, count in of.items())}"
         for whose, of in (
@@ -31,7 +31,7 @@ def coverage(rows: Sequence[Row], metric: str) -> str | None:
         )
         if of
     )
-    share = f"{metric}: {scored} of {len(applicable)} records are scored ({scored / len(applicable):.1%}; {why})"
+    share = f"{metric}: {scored} of {applicable} records are scored ({scored / applicable:.1%}; {why})"
     return (
         f"{share}; the mean is over those alone, so that a system gains by failing where it is bad" if scored else share
     )

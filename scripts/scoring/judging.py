@@ -152,7 +152,7 @@ def judge_sample(record: Record, prediction: Prediction | None) -> "JudgeSample"
 
 def judge_digests(sample: Sample) -> tuple[str, str]:
     """Digests of what is judged, and of all that it is judged against."""
-    from medgen_metrics.judge.tier import sample_digests
+    from medgen_metrics.judge.intake import sample_digests
 
     record, prediction = sample
     candidate, reference = sample_digests(judge_sample(record, prediction))
