@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import NamedTuple
 from typing import Protocol
 
 from medgen_metrics.serving.usage import Usage
@@ -30,19 +31,35 @@ URL_REFUSED = "url_refused"
 """The reply's image is at a URL that isn't fetched: another host than the system's file allows, or a private one."""
 REPLY_KINDS = (REFUSAL, EMPTY, NO_IMAGE, NOT_AN_IMAGE, URL_REFUSED)
 
-# Kind -> module here, which has `make(component, options) -> Backend`, and the extra that it needs.
-_MODULES: Mapping[str, tuple[str, str | None]] = {
-    "openai-chat": ("openai_chat", None),
-    "openai-images": ("openai_images", None),
-    "gemini": ("gemini", None),
-    "hf-inference": ("hf_inference", None),
-    "transformers": ("transformers_model", None),
-    "diffusers": ("diffusers_model", "diffusers"),
-    "python": ("python_function", None),
-    "command": ("command_line", None),
-    "folder": ("folder", None),
+
+class _Kind(NamedTuple):
+    """A kind of back end.
+
+    Attributes:
+        module: here; it has `make(component, options) -> Backend`.
+        in_process: whether it needs no server.
+        extra: of this package that it needs.
+    """
+
+    module: str
+    in_process: bool = False
+    extra: str | None = None
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "openai-chat": _Kind("openai_chat"),
+    "openai-images": _Kind("openai_images"),
+    "gemini": _Kind("gemini"),
+    "hf-inference": _Kind("hf_inference"),
+    "transformers": _Kind("transformers_model", in_process=True),
+    "diffusers": _Kind("diffusers_model", in_process=True, extra="diffusers"),
+    "python": _Kind("python_function", in_process=True),
+    "command": _Kind("command_line", in_process=True),
+    "folder": _Kind("folder", in_process=True),
 }
-KINDS = tuple(_MODULES)
+KINDS = tuple(_KINDS)
+IN_PROCESS = tuple(kind for kind, about in _KINDS.items() if about.in_process)
+"""Kinds that need no server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +177,9 @@ def make(component: "Component", options: Options | None = None) -> Backend:
     Raises:
         UsageError: an unknown kind, a library that isn't installed, or a component that this kind can't use.
     """
-    if component.backend not in _MODULES:
+    if component.backend not in _KINDS:
         raise UsageError(f"backend: expected one of {', '.join(KINDS)}; got {component.backend!r}")
-    name, extra = _MODULES[component.backend]
+    name, _, extra = _KINDS[component.backend]
     try:
         module = importlib.import_module(f".{name}", __package__)
         made: Backend = module.make(component, options or Options())

@@ -7,8 +7,8 @@ from medgen_metrics.serving.budget import Budget
 from medgen_metrics.serving.redact import secrets_of
 from medgen_metrics.serving.usage import Usage
 
+from ..backends.base import IN_PROCESS
 from ..errors import UsageError
-from ..systems.component import IN_PROCESS
 from ..systems.file import SystemFile
 from .options import RunOptions
 

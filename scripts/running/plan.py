@@ -8,8 +8,8 @@ from medgen_metrics.serving.budget import Budget
 from medgen_metrics.serving.usage import Usage
 from medgen_metrics.serving.usage import prompt_tokens
 
+from ..backends.base import IN_PROCESS
 from ..backends.base import Ask
-from ..systems.component import IN_PROCESS
 from .stages import Asking
 from .work import Work
 

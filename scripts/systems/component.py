@@ -17,9 +17,6 @@ from medgen_metrics.serving.redact import Redactor
 from ..backends.base import KINDS
 from ..errors import UsageError
 
-IN_PROCESS = ("transformers", "diffusers", "python", "command", "folder")
-"""Back ends that need no server."""
-
 _SHORT = {"python": "function", "command": "command"}
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _KEY_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")

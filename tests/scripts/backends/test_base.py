@@ -19,7 +19,7 @@ def test_library_that_is_not_installed(kind: str, wanted: str, monkeypatch: pyte
     def make(component: Component, options: base.Options) -> None:
         raise ModuleNotFoundError("No module named 'parrots'", name="parrots")
 
-    for name, _ in base._MODULES.values():
+    for name, *_ in base._KINDS.values():
         monkeypatch.setitem(sys.modules, f"medgen_scripts.backends.{name}", SimpleNamespace(make=make))
     with pytest.raises(UsageError) as failed:
         base.make(Component(backend=kind, model="m"))
