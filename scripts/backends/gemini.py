@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from typing import Any
 from urllib.parse import quote
 
+import anyio.to_thread
+
 from medgen_metrics.serving.addresses import NO_KEY
 from medgen_metrics.serving.completion import read_json
 from medgen_metrics.serving.connections import CONNECT_SECONDS
@@ -96,7 +98,7 @@ class Gemini(Remote):
         return self._gave(ask, reply, self.budget.price(usage, self.model), {"form": form} if form else {})
 
     async def _answered(self, ask: Ask, form: str) -> tuple[Mapping[str, Any], Usage]:
-        body, sent = self._body(ask, form)
+        body, sent = await anyio.to_thread.run_sync(self._body, ask, form)
         estimate = replace(sent, produced=int("image" in ask.wants))
         if self.budget.max_cost is not None:
             tokens = prompt_tokens(ask.prompt + (ask.system or ""), ask.images)

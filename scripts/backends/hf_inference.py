@@ -39,8 +39,8 @@ from .fetching import Rules
 from .forms import Forms
 from .forms import response_format
 from .hf_session import held
+from .messages import messages
 from .openai_chat import WITHHELD
-from .openai_chat import messages
 from .remote import CHECK_SECONDS
 from .remote import Remote
 
@@ -125,7 +125,7 @@ class HFInference(Remote):
         )
 
     async def _completion(self, ask: Ask, form: str) -> Completion:
-        asked = messages(ask)
+        asked = await anyio.to_thread.run_sync(messages, ask)
         images, size = measure(asked)
         most = estimate_of(asked, ask.max_tokens) if self.budget.max_cost is not None else Usage(1, images=images)
         given = {"seed": ask.seed, **self._parameters}

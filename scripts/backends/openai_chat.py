@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
 
+import anyio.to_thread
+
 from medgen_metrics.serving.addresses import addresses
 from medgen_metrics.serving.chat import ChatClient
 from medgen_metrics.serving.completion import Completion
@@ -20,6 +22,7 @@ from .base import Gave
 from .base import Options
 from .forms import Forms
 from .forms import response_format
+from .messages import messages
 from .remote import Remote
 from .remote import no_image
 
@@ -117,7 +120,7 @@ class OpenAIChat(Remote):
         temperature, seed = others.pop("temperature", None), others.pop("seed", ask.seed)
         extra = {name: value for name, value in others.items() if value is not None}
         return await self._chat.complete(
-            messages(ask),
+            await anyio.to_thread.run_sync(messages, ask),
             max_tokens=ask.max_tokens,
             pictures=_count if wants_image else None,
             temperature=temperature,
@@ -139,21 +142,6 @@ def models_request(url: str, key: str) -> tuple[str, Mapping[str, str], Mapping[
     """URL, headers and query of an OpenAI-compatible server's list of models."""
     address = addresses([url])[url]
     return f"{address.base}/models", {"Authorization": f"Bearer {key}", **address.headers}, address.query
-
-
-def messages(ask: Ask) -> list[dict[str, Any]]:
-    """An ask as OpenAI chat messages, images before the text as data URLs.
-
-    Raises:
-        CallFailed: an image that can't be sent.
-    """
-    found: list[dict[str, Any]] = [{"role": "system", "content": ask.system}] if ask.system else []
-    if not ask.images:
-        return [*found, {"role": "user", "content": ask.prompt}]
-    parts: list[dict[str, Any]] = [
-        {"type": "image_url", "image_url": {"url": pictures.data_url(image)}} for image in ask.images
-    ]
-    return [*found, {"role": "user", "content": [*parts, {"type": "text", "text": ask.prompt}]}]
 
 
 def images_of(message: Mapping[str, Any], text: str) -> tuple[str, list[str]]:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
 
+import anyio.to_thread
+
 from medgen_metrics.serving.addresses import addresses
 from medgen_metrics.serving.completion import read_json
 from medgen_metrics.serving.completion import reported
@@ -73,7 +75,7 @@ class OpenAIImages(Remote):
         self._response_format = None if self.model.startswith("gpt-image") else "b64_json"
 
     async def _ask(self, ask: Ask) -> Gave:
-        files = [pictures.as_sent(image) for image in ask.images]
+        files = await anyio.to_thread.run_sync(lambda: [pictures.as_sent(image) for image in ask.images])
         body, usage = await self._answered(ask, files)
         entries = list(_entries(body))
         if not entries:

@@ -29,6 +29,7 @@ from .in_process import device_of
 from .in_process import known_parameters
 from .in_process import shown
 from .in_process import unready
+from .messages import messages
 
 if TYPE_CHECKING:
     from ..systems.file import Component
@@ -78,7 +79,8 @@ class TransformersModel(InProcess):
         return self._identity
 
     async def _ask(self, ask: Ask) -> Gave:
-        chat = Chat(messages(ask), self._temperature, ask.seed, ask.max_tokens)
+        asked = await asyncio.to_thread(messages, ask, _url)
+        chat = Chat(asked, self._temperature, ask.seed, ask.max_tokens)
         try:
             said = await self._batches.ask(chat)
         except (RunStopped, CallFailed):
@@ -130,17 +132,6 @@ class TransformersModel(InProcess):
         """See `base.Backend`."""
         await self._batches.aclose()
         self._model = None
-
-
-def messages(ask: Ask) -> list[dict[str, Any]]:
-    """An ask as OpenAI chat messages, images first, as metrics see them.
-
-    Raises:
-        CallFailed: an input that is no image.
-    """
-    shown_images = [{"type": "image_url", "image_url": {"url": _url(data)}} for data in ask.images]
-    user = {"role": "user", "content": [*shown_images, {"type": "text", "text": ask.prompt}]}
-    return [{"role": "system", "content": ask.system}, user] if ask.system else [user]
 
 
 def _url(data: bytes) -> str:

@@ -57,7 +57,8 @@ def _chunks(data: bytes) -> list[tuple[bytes, int, int]]:
     """
     if not data.startswith(_SIGNATURE):
         raise ValueError("no PNG")
-    found, start = [], len(_SIGNATURE)
+    found: list[tuple[bytes, int, int]] = []
+    start = len(_SIGNATURE)
     view = memoryview(data)
     while not found or found[-1][0] != b"IEND":
         length, kind = unpack_from(">I4s", data, start)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from dataclasses import replace
 from typing import Any
 
+import anyio.to_thread
+
 from medgen_metrics.replies import Unusable
 from medgen_metrics.replies import read_fields
 from medgen_metrics.serving.redact import Redactor
@@ -27,6 +29,8 @@ from .prompts import schema
 from .work import Work
 
 _REPAIRS = 1  # requests after a reply that can't be read
+# Scaling pictures down, or drawing a sheet of them, takes a tenth of a second each, which no other request should wait.
+_in_thread = anyio.to_thread.run_sync
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class Asking:
         return [*asks, (self._components["image"], self._draw_ask(work))]
 
     async def _answer(self, work: Work) -> None:
-        gave = await self._ask(self.stages[0].role, self._answer_ask(work), work)
+        gave = await self._ask(self.stages[0].role, await _in_thread(self._answer_ask, work), work)
         if "text" in self._wants:
             # an empty answer is the system's answer, and scored as one
             work.text = gave.text or ""
@@ -106,12 +110,13 @@ class Asking:
         if work.prompt is not None:
             return
         keys = self._keys
+        drafts = await _in_thread(self._drafts, work)
         if self._components["vlm"].gives_json:
-            given = await self._fields(self._drafts(work)[0], keys, work)
+            given = await self._fields(drafts[0], keys, work)
             work.text = given.get(TEXT)
             work.prompt = given[PROMPT]
             return
-        for ask, key in zip(self._drafts(work), keys, strict=True):
+        for ask, key in zip(drafts, keys, strict=True):
             gave = await self._ask("vlm", ask, work)
             if key == TEXT:
                 work.text = gave.text or ""
@@ -156,7 +161,7 @@ class Asking:
         raise AssertionError("the last turn returns or raises")
 
     async def _draw(self, work: Work) -> None:
-        gave = await self._ask("image", self._draw_ask(work), work)
+        gave = await self._ask("image", await _in_thread(self._draw_ask, work), work)
         work.image = gave.image
 
     def _draw_ask(self, work: Work) -> Ask:

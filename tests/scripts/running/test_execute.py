@@ -1,6 +1,8 @@
 import hashlib
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -14,6 +16,7 @@ from medgen_scripts.predictions import read_predictions
 from medgen_scripts.records import Records
 from medgen_scripts.records import load_records
 from medgen_scripts.run import run
+from medgen_scripts.running import images
 
 from ...builders import encoded
 from .fakes import Fakes
@@ -217,3 +220,24 @@ def test_models_named_by_the_environment_go_by_their_own_names(
     assert "at most $2.00" in said
     path = run(file, "vqa", edition="sample", out=tmp_path, limit=2)
     assert json.loads((path.parent / "manifest.json").read_text())["components"] == {"vlm": "a-model"}
+
+
+def test_pictures_are_made_beside_the_event_loop(fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scaling one down or drawing a sheet takes a tenth of a second, in which no other request should stand still."""
+    making, asking = set(), set()
+    sent = images.sent
+
+    def noted(*args: Any) -> Any:
+        making.add(threading.get_ident())
+        return sent(*args)
+
+    def give(ask: Ask) -> Gave:
+        asking.add(threading.get_ident())
+        return answer(ask)
+
+    monkeypatch.setattr(images, "sent", noted)
+    fakes.give = dict.fromkeys(("writer", "painter"), give)
+    for shape, config in (("vlm", "vqa"), ("compositional", "gen")):
+        run(system(tmp_path, shape, name=shape), config, edition="sample", out=tmp_path, limit=3)
+    assert making
+    assert not making & asking
