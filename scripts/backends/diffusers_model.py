@@ -4,9 +4,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable
-from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
@@ -30,6 +28,10 @@ from .base import REFUSAL
 from .base import Ask
 from .base import Gave
 from .base import Options
+from .diffusers_call import OURS
+from .diffusers_call import Job
+from .diffusers_call import arguments
+from .diffusers_call import call_of
 from .in_process import InProcess
 from .in_process import complete
 from .in_process import device_of
@@ -38,12 +40,9 @@ from .in_process import shown
 from .in_process import unready
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
-
     from ..systems.file import Component
 
 BATCH = 1  # many editing pipelines take one image at a time
-_OURS = ("prompt", "image", "mask_image", "generator", "width", "height")
 # One image a record, as an image.
 _FIXED = ("self", "args", "kwargs", "num_images_per_prompt", "output_type", "return_dict")
 # Of `load`: for this module, not for `from_pretrained`.
@@ -53,19 +52,6 @@ _PIPELINE, _OFFLOAD, _SEVERAL = "pipeline", "offload", "several_images"
 def make(component: "Component", options: Options) -> "DiffusersModel":
     """See `base.make`."""
     return DiffusersModel(component, options)
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A request with its images decoded."""
-
-    ask: Ask
-    images: tuple["Image", ...]
-
-    @property
-    def form(self) -> tuple[Any, ...]:
-        """What requests of one batch have in common."""
-        return (self.ask.size, tuple(image.size for image in self.images))
 
 
 class DiffusersModel(InProcess):
@@ -103,7 +89,7 @@ class DiffusersModel(InProcess):
             )
         self._folder: Path | None = None
         self._pipeline: Any = None
-        self._batches: Batches[_Job, Gave | CallFailed] = Batches(
+        self._batches: Batches[Job, Gave | CallFailed] = Batches(
             self._draw, size=self.batch, name="medgen-pipeline", alike=lambda job: job.form
         )
 
@@ -170,20 +156,20 @@ class DiffusersModel(InProcess):
         kind: Any = getattr(diffusers, str(name), None)
         if kind is None:
             raise UsageError(f"{self.component.label}: diffusers {diffusers.__version__} has no pipeline {name}")
-        if self.takes_images and "image" not in _call_of(kind):
+        if self.takes_images and "image" not in call_of(kind):
             return diffusers.AutoPipelineForImage2Image
         return kind
 
     def _check_parameters(self, kind: Any) -> None:
         if kind is diffusers.AutoPipelineForImage2Image:
             return  # which class it makes is known once it has
-        known = [name for name in _call_of(kind) if name not in (*_OURS, *_FIXED)]
+        known = [name for name in call_of(kind) if name not in (*OURS, *_FIXED)]
         odd = [name for name in self.component.parameters if name not in known]
         if odd:
             raise UsageError(
                 f"{self.component.label}: parameters: {kind.__name__} takes {', '.join(known)}; got {', '.join(odd)}"
             )
-        if not self.takes_images and _call_of(kind).get("image", None) is inspect.Parameter.empty:
+        if not self.takes_images and call_of(kind).get("image", None) is inspect.Parameter.empty:
             raise UsageError(f"{self.component.label}: {kind.__name__} needs an image; got takes_image: false")
 
     async def _ask(self, ask: Ask) -> Gave:
@@ -196,7 +182,7 @@ class DiffusersModel(InProcess):
                 0,
             )
         try:
-            gave = await self._batches.ask(_Job(ask, images))
+            gave = await self._batches.ask(Job(ask, images))
         except (RunStopped, CallFailed):
             raise
         except Exception as error:
@@ -229,7 +215,7 @@ class DiffusersModel(InProcess):
             self._pipeline = pipeline
         return self._pipeline
 
-    def _draw(self, jobs: Sequence[_Job], unwanted: Callable[[int], bool]) -> list[Gave | CallFailed]:
+    def _draw(self, jobs: Sequence[Job], unwanted: Callable[[int], bool]) -> list[Gave | CallFailed]:
         import torch
 
         try:
@@ -237,7 +223,7 @@ class DiffusersModel(InProcess):
         except Exception as error:
             raise Unready(error) from error
         with torch.inference_mode():
-            made = pipeline(**self._arguments(jobs, _call_of(type(pipeline))))
+            made = pipeline(**arguments(pipeline, jobs, self.component.parameters, several=self._several))
         withheld = getattr(made, "nsfw_content_detected", None) or [False] * len(jobs)
         return [
             CallFailed(REFUSAL, "the pipeline's safety checker withheld the image")
@@ -245,34 +231,6 @@ class DiffusersModel(InProcess):
             else Gave(image=encoded(image), usage=self.usage(job.ask, produced=1), model=type(pipeline).__name__)
             for job, image, is_withheld in zip(jobs, made.images, withheld, strict=True)
         ]
-
-    def _arguments(self, jobs: Sequence[_Job], call: Mapping[str, Any]) -> dict[str, Any]:
-        import torch
-        from PIL import Image
-
-        first, count = jobs[0], len(jobs)
-
-        def all_or_one(values: list[Any]) -> Any:
-            return values[0] if count == 1 else values
-
-        arguments: dict[str, Any] = {
-            "prompt": all_or_one([job.ask.prompt for job in jobs]),
-            "generator": all_or_one([torch.Generator().manual_seed(job.ask.seed) for job in jobs]),
-        }
-        size = first.ask.size
-        if first.images:
-            shown_ones = [list(job.images) if self._several else job.images[0] for job in jobs]
-            arguments["image"] = all_or_one(shown_ones)
-            if "mask_image" in call:
-                arguments["mask_image"] = all_or_one([Image.new("L", job.images[0].size, 255) for job in jobs])
-                # left open, it would be the size that the model was trained for, whatever the image's aspect
-                size = size or _whole(first.images[0].size, getattr(self._pipeline, "vae_scale_factor", 8))
-        if size is not None and "width" in call:
-            arguments["width"], arguments["height"] = size
-        for name, value in self.component.parameters.items():
-            # texts come one a prompt
-            arguments[name] = [value] * count if isinstance(value, str) and "prompt" in name and count > 1 else value
-        return arguments
 
     async def check(self, ping: bool = False) -> list[str]:
         """See `base.Backend`; downloads nothing."""
@@ -291,14 +249,3 @@ class DiffusersModel(InProcess):
         """See `base.Backend`."""
         await self._batches.aclose()
         self._pipeline = None
-
-
-def _call_of(kind: Any) -> dict[str, Any]:
-    """Parameter of a pipeline's call -> its default."""
-    call = inspect.signature(kind.__call__).parameters
-    return {name: parameter.default for name, parameter in call.items()}
-
-
-def _whole(size: tuple[int, int], step: int) -> tuple[int, int]:
-    """The nearest size that the pipeline's latents can have."""
-    return max(step, round(size[0] / step) * step), max(step, round(size[1] / step) * step)

@@ -12,6 +12,8 @@ from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit
 
 from medgen_metrics.serving.faults import CallFailed
 from medgen_metrics.serving.faults import RunStopped
+from medgen_scripts.backends import diffusers_call
+from medgen_scripts.backends import diffusers_model
 from medgen_scripts.backends.base import Ask
 from medgen_scripts.backends.base import Gave
 from medgen_scripts.backends.base import make
@@ -127,13 +129,12 @@ def test_inpainting_is_given_a_mask_of_the_whole_image(
 ) -> None:
     backend = editor(checkpoints("StableDiffusionInpaintPipeline"))
     kept: dict[str, Any] = {}
-    arguments = backend._arguments
 
-    def keep(*given: Any) -> Any:
-        kept.update(arguments(*given))
+    def keep(*given: Any, **more: Any) -> Any:
+        kept.update(diffusers_call.arguments(*given, **more))
         return kept
 
-    monkeypatch.setattr(backend, "_arguments", keep)
+    monkeypatch.setattr(diffusers_model, "arguments", keep)
     (image,) = arrays(answers(backend, Ask("r", "fill it", (picture((60, 45)),), IMAGE)))
     assert kept["mask_image"].size == (60, 45)
     assert kept["mask_image"].getextrema() == (255, 255)
@@ -166,13 +167,9 @@ def test_several_images_are_for_pipelines_that_take_them(checkpoints: Callable[.
     request = Ask("r", "x", (picture(), picture()), IMAGE)
     (found,) = answers(editor(checkpoints()), request)
     assert "expected one image, got 2; max_images: 1 puts them on one sheet" in str(found)
-    several = editor(checkpoints(), load={"several_images": True})
-    arguments = several._arguments([_job(request)], {})
-    assert [image.size for image in arguments["image"]] == [(40, 30), (40, 30)]
-
-
-def _job(ask: Ask) -> Any:
-    return SimpleNamespace(ask=ask, images=tuple(pixels(data) for data in ask.images))
+    job = diffusers_call.Job(request, tuple(pixels(data) for data in request.images))
+    given = diffusers_call.arguments(SimpleNamespace(), [job], {}, several=True)
+    assert [image.size for image in given["image"]] == [(40, 30), (40, 30)]
 
 
 def test_texts_of_the_parameters_come_one_a_prompt(checkpoints: Callable[..., Path]) -> None:
