@@ -17,13 +17,13 @@ from ..records import Records
 from ..systems import build
 from ..terminal import say
 from . import images
+from .found_rows import Row
 from .manifest import Manifest
 from .manifest import about_run
 from .manifest import now
 from .options import RunOptions
 from .selection import selected
 from .selection import share
-from .store import Row
 from .store import Store
 from .telling import tell_failed
 

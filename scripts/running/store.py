@@ -12,39 +12,27 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
-from typing import NamedTuple
 
 from filelock import FileLock
 from filelock import Timeout
 
 from medgen_metrics.serving.usage import Usage
-from medgen_metrics.sources.jsonl import BadLine
-from medgen_metrics.sources.jsonl import parse_line
-from medgen_metrics.sources.jsonl import raw_lines
 
 from ..atomic import replacing
 from ..atomic import write_bytes
 from ..errors import Failure
 from ..errors import UsageError
-from ..jsonl import Findings
 from ..lock import hold
 from ..predictions import to_line
 from ..records import Records
+from .found_rows import FoundRows
+from .found_rows import Place
+from .found_rows import Row
+from .found_rows import line_at
+from .found_rows import row_at
 from .options import Shard
 
-Row = dict[str, Any]
-
 _PATIENCE = 600  # seconds to wait for other shards' merging
-
-
-class Place(NamedTuple):
-    """Where a row is, and what is needed of it to know whether there is work left."""
-
-    file: Path
-    offset: int
-    length: int
-    failed: bool
-    attempts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +71,7 @@ class Store:
         self.config = records.config
         self._part = "" if shard is None else f"-{shard.number}-of-{shard.count}"
         self.journal = folder / f".{records.config}.journal{self._part}.jsonl"
-        self._places: dict[str, Place] = {}
-        self._drafts: dict[str, Place] = {}
+        self._rows = FoundRows(folder)
         self._file: Any = None
         self._held: Any = None
 
@@ -123,10 +110,10 @@ class Store:
         Raises:
             UsageError: lines that are no rows; all are named.
         """
-        self._places, self._drafts = {}, {}
+        self._rows = FoundRows(self.folder)
         for path in (self.path, *self._journals()):
             if path.is_file():
-                self._index(path)
+                self._rows.add(path, is_whole=path == self.path, is_ours=path == self.journal)
 
     def set_aside(self) -> Path | None:
         """Move the rows of earlier runs, with their images, to a folder of their own, so that a run starts anew.
@@ -136,12 +123,12 @@ class Store:
         """
         self.read()
         moved = None
-        if self._places:
+        if self._rows.places:
             self.finish()
             number = next(n for n in count(1) if not (self.folder / f"before-{n}" / self.path.name).exists())
             target = self.folder / f"before-{number}"
             (target / "images").mkdir(parents=True, exist_ok=True)
-            for record_id in self._places:
+            for record_id in self._rows.places:
                 image = self.row(record_id).get("image")
                 if isinstance(image, str) and (self.folder / image).is_file():
                     (self.folder / image).rename(target / image)
@@ -154,35 +141,35 @@ class Store:
         """Remove what earlier runs wrote."""
         for path in (self.path, *self._journals()):
             path.unlink(missing_ok=True)
-        self._places, self._drafts = {}, {}
+        self._rows = FoundRows(self.folder)
 
     def earlier(self, record_id: str) -> Place | None:
-        """A record's row, where there is one."""
-        return self._places.get(record_id)
+        """Where a record's row is, if there is one."""
+        return self._rows.places.get(record_id)
+
+    def row(self, record_id: str) -> Row:
+        """Read a record's row."""
+        return row_at(self._rows.places[record_id])
+
+    def draft(self, record_id: str) -> dict[str, Any] | None:
+        """What a first model gave for a record whose second one has not answered yet."""
+        place = self._rows.drafts.get(record_id)
+        return None if place is None else row_at(place)["draft"]
 
     @property
     def is_whole(self) -> bool:
         """Whether the file holds all rows there are: a run may have been killed before it was written."""
-        return self.path.is_file() and all(place.file == self.path for place in self._places.values())
+        return self.path.is_file() and all(place.file == self.path for place in self._rows.places.values())
 
     @property
     def has_any(self) -> bool:
         """Whether there are rows or drafts of earlier runs."""
-        return bool(self._places or self._drafts)
+        return bool(self._rows.places or self._rows.drafts)
 
     @property
     def outside(self) -> int:
         """Rows of records that the data doesn't hold."""
-        return sum(record_id not in self.records.index for record_id in self._places)
-
-    def row(self, record_id: str) -> Row:
-        """Read a record's row."""
-        return _row_at(self._places[record_id])
-
-    def draft(self, record_id: str) -> dict[str, Any] | None:
-        """What a first model gave for a record whose second one has not answered yet."""
-        place = self._drafts.get(record_id)
-        return None if place is None else _row_at(place)["draft"]
+        return sum(record_id not in self.records.index for record_id in self._rows.places)
 
     def open(self) -> None:
         """Open the journal.
@@ -243,11 +230,11 @@ class Store:
     def _write(self) -> Written:
         sha, usage = hashlib.sha256(), Usage()
         failed, first = 0, None
-        ordered = [record_id for record_id in self.records.ids if record_id in self._places]
+        ordered = [record_id for record_id in self.records.ids if record_id in self._rows.places]
         with replacing(self.path) as file:
             for record_id in ordered:
-                place = self._places[record_id]
-                line = _line_at(place)
+                place = self._rows.places[record_id]
+                line = line_at(place)
                 row = json.loads(line)
                 usage = usage + _usage(row)
                 if place.failed:
@@ -255,11 +242,11 @@ class Store:
                     first = first or row
                 sha.update(line)
                 file.write(line)
-        return Written(len(ordered), failed, first, sha.hexdigest(), usage, len(self._places) - len(ordered))
+        return Written(len(ordered), failed, first, sha.hexdigest(), usage, len(self._rows.places) - len(ordered))
 
     def _tidy(self) -> None:
         """Remove what the file now holds; drafts without a row stay in this run's journal."""
-        lines = [_line_at(place) for record_id, place in self._drafts.items() if record_id not in self._places]
+        lines = [line_at(place) for record_id, place in self._rows.drafts.items() if record_id not in self._rows.places]
         for path in self._journals():
             if path != self.journal and not self._is_idle(path):
                 continue
@@ -280,57 +267,6 @@ class Store:
 
     def _journals(self) -> list[Path]:
         return sorted(self.folder.glob(f".{self.config}.journal*.jsonl"))
-
-    def _index(self, path: Path) -> None:
-        findings = Findings(path, "an earlier run's predictions; delete the file to start anew")
-        offset, torn = 0, False
-        with path.open("rb") as file:
-            for number, (line, length) in enumerate(raw_lines(file), start=1):
-                if not line.endswith(b"\n") and path != self.path:
-                    # torn by a kill, or another shard is writing it at this moment
-                    torn = True
-                    break
-                try:
-                    row = parse_line(line, length)
-                    if row is not None and not isinstance(row.get("id"), str):
-                        raise BadLine("expected a row with an id")
-                    if row is not None:
-                        self._note(row, path, offset, length)
-                except BadLine as error:
-                    findings.add(number, str(error))
-                offset += length
-        findings.raise_if_any()
-        if torn and path == self.journal:
-            # so that nothing is appended to it
-            with path.open("r+b") as file:
-                file.truncate(offset)
-
-    def _note(self, row: Mapping[str, Any], path: Path, offset: int, length: int) -> None:
-        record_id = row["id"]
-        error = row.get("error")
-        attempts = error.get("attempts", 1) if isinstance(error, Mapping) else 0
-        image = row.get("image")
-        failed = error is not None
-        place = Place(path, offset, length, failed, attempts if isinstance(attempts, int) else 1)
-        if "draft" in row:
-            self._drafts[record_id] = place
-            return
-        if not failed and isinstance(image, str) and not (self.folder / image).is_file():
-            return
-        before = self._places.get(record_id)
-        if before is None or before.failed or not failed:
-            self._places[record_id] = place
-
-
-def _line_at(place: Place) -> bytes:
-    with place.file.open("rb") as file:
-        file.seek(place.offset)
-        return file.read(place.length).rstrip(b"\r\n") + b"\n"
-
-
-def _row_at(place: Place) -> Row:
-    row: Row = json.loads(_line_at(place))
-    return row
 
 
 def _usage(row: Mapping[str, Any]) -> Usage:
