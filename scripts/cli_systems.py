@@ -9,7 +9,9 @@ from .cli_options import Config
 systems_app = typer.Typer(
     help="Systems that can be run: the paper's, the built-in baselines, and files of one's own.", no_args_is_help=True
 )
-SystemArgument = Annotated[str, typer.Argument(metavar="SYSTEM", help="A name of `systems list`, or a YAML file.")]
+SystemArgument = Annotated[
+    str, typer.Argument(metavar="SYSTEM", help="A name of `systems list`, a YAML file, or a short form of `run`.")
+]
 
 
 @systems_app.command("list")

@@ -15,12 +15,8 @@ from .records import load_records
 from .running.options import RunOptions
 from .running.options import Shard
 from .running.selection import selected
-from .systems import SYSTEMS
-from .systems import short
 from .systems.file import SystemFile
-from .systems.file import catalogue
-from .systems.file import is_file
-from .systems.file import load
+from .systems.named import named
 from .terminal import say
 
 
@@ -45,7 +41,7 @@ def run(system: str | Path | SystemFile, config: str, **options: Any) -> Path:
 
 def execute(system: str | Path | SystemFile, config: str, options: RunOptions) -> Path:
     """`run`, its options in one."""
-    found = _known(system, config)
+    found = named(system, config)
     options = _shared(options)
     records = load_records(config, options.edition, options.data_dir)
     if isinstance(found, SystemFile):
@@ -58,31 +54,6 @@ def execute(system: str | Path | SystemFile, config: str, options: RunOptions) -
     from .running.baseline import BaselineRun
 
     return BaselineRun(found, records, options).run()
-
-
-def _known(system: str | Path | SystemFile, config: str) -> SystemFile | str:
-    """A system's file, or a baseline's name.
-
-    Raises:
-        UsageError: neither.
-    """
-    if isinstance(system, str) and system in SYSTEMS:
-        return system
-    if isinstance(system, str) and short.is_short(system):
-        system = short.read(system, config)
-    if isinstance(system, str) and not is_file(system) and system not in catalogue():
-        import difflib
-
-        near = difflib.get_close_matches(system, [*SYSTEMS, *catalogue()], 3)
-        hint = f" near: {', '.join(near)};" if near else ""
-        raise UsageError(
-            f"unknown system {system!r};{hint} expected one of {', '.join(SYSTEMS)}, one that `medgen-bench systems "
-            f"list` names, a YAML file, or one of {', '.join(short.FORMS.values())}"
-        )
-    found = system if isinstance(system, SystemFile) else load(system)
-    if found.name in SYSTEMS:
-        raise UsageError(f"{system}: {found.name} is a built-in baseline's name; give the system another")
-    return found
 
 
 def _shared(options: RunOptions) -> RunOptions:

@@ -2,20 +2,22 @@
 
 import json
 import os
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
 import anyio
 
 from .backends import base
+from .backends.base import IN_PROCESS
 from .errors import Failure
 from .errors import UsageError
 from .predictions import GIVES
 from .systems import SYSTEMS
-from .systems.component import IN_PROCESS
 from .systems.file import SystemFile
 from .systems.file import catalogue
 from .systems.file import load
+from .systems.named import named
 
 
 def list_systems(config: str | None, *, as_json: bool) -> None:
@@ -51,10 +53,10 @@ def show_system(name: str) -> None:
     """Print what a system's file says, and what it needs."""
     import yaml
 
-    if name in SYSTEMS:
+    system = named(name)
+    if isinstance(system, str):
         print(f"{name}: a built-in baseline, which needs no model; medgen-bench run {name} CONFIG")
         return
-    system = load(name)
     print(yaml.safe_dump(system.described(), sort_keys=False, allow_unicode=True, width=110).rstrip())
     print()
     print(f"digest: {system.digest}")
@@ -70,7 +72,7 @@ def show_system(name: str) -> None:
         ]
         where = "in this process" if component.backend in IN_PROCESS else "behind a server"
         print(f"{role}: {component.label}, {component.backend}, {where}; needs {', '.join(needs) or 'nothing set'}")
-    print(f"Run it: medgen-bench run {name} {system.configs[0]}")
+    print(f"Run it: medgen-bench run {shlex.quote(name)} {system.configs[0]}")
 
 
 def check_system(name: str, *, ping: bool) -> None:
@@ -79,10 +81,10 @@ def check_system(name: str, *, ping: bool) -> None:
     Raises:
         Failure: something does.
     """
-    if name in SYSTEMS:
+    system = named(name)
+    if isinstance(system, str):
         print(f"{name}: a built-in baseline, which needs nothing")
         return
-    system = load(name)
     found = anyio.run(_findings, system, ping)
     for role, component in system.components.items():
         said = found[role]

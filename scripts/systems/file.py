@@ -1,6 +1,5 @@
 """A system as a YAML file: which models answer, how they are reached, and what the answers may be compared with."""
 
-import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -189,9 +188,9 @@ def load(name: str | Path) -> SystemFile:
         return read(Path(name))
     known = catalogue()
     if name not in known:
-        near = difflib.get_close_matches(name, known, 3)
-        hint = f"; near: {', '.join(near)}" if near else ""
-        raise UsageError(f"unknown system {name!r}{hint}; `medgen-bench systems list` names all, or give a YAML file")
+        from .named import unknown  # which loads files, too
+
+        raise unknown(name)
     return read(known[name])
 
 

@@ -26,6 +26,7 @@ FORMS = {
 """Back end -> how it is written."""
 
 SHAPES = {"vqa": "vlm", "edit": "editor", "gen": "unified"}
+_IMAGES_ALONE = ("diffusers",)
 
 
 def is_short(name: str) -> bool:
@@ -33,17 +34,18 @@ def is_short(name: str) -> bool:
     return name.partition(":")[0] in FORMS and ":" in name
 
 
-def read(name: str, config: str) -> SystemFile:
+def read(name: str, config: str | None = None) -> SystemFile:
     """The system of one model that answers a config, all else as it is by default.
 
     Args:
         name: in one of `FORMS`. The system goes by what it names: the folder, the model, or module and function.
-        config: vqa (a VLM), edit (an editor) or gen (one model for both).
+        config: vqa (a VLM), edit (an editor) or gen (one model for both); default vqa, of image pipelines edit.
 
     Raises:
         UsageError: not of that form, or a model that can't serve the config.
     """
     backend, _, rest = name.partition(":")
+    config = config or ("edit" if backend in _IMAGES_ALONE else "vqa")
     component: dict[str, Any] = {"backend": backend}
     if backend == "openai-chat":
         model, _, component["base_url"] = rest.partition("@")

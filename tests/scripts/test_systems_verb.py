@@ -51,6 +51,20 @@ def test_show_says_what_is_needed_and_no_value_of_it(
     assert "near: gpt-4o" in err
 
 
+def test_short_forms_are_shown_and_checked_as_files_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        name = f"openai-chat:stub-judge@{server.url}"
+        out, _ = told(["systems", "show", name], capsys)
+        assert "backend: openai-chat" in out
+        assert f"Run it: medgen-bench run {name} vqa" in out
+        assert told(["systems", "check", name, "--ping"], capsys)[0] == "vlm (stub-judge): ready\n"
+    _, err = told(["systems", "check", "openai-chat:nobody"], capsys, status=2)
+    assert "openai-chat:MODEL@URL" in err
+    out, _ = told(["systems", "check", f"folder:{tmp_path / 'none'}"], capsys, status=1)
+    assert "expected a folder of outputs" in out
+    assert "shape: editor" in told(["systems", "show", "diffusers:owner/name"], capsys)[0]
+
+
 def written(folder: Path, url: str, model: str, more: str = "") -> str:
     path = folder / "mine.yaml"
     told = f"{{backend: openai-chat, model: {model}, base_url: '{url}'{more}}}"
