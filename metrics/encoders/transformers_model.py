@@ -102,9 +102,10 @@ class TransformersModel:
             told = f"model: {folder} holds no transformers vision model: {type(self._model).__name__}: {error}"
             raise ValueError(told.splitlines()[0]) from error
         if first.ndim != 2 or not np.isfinite(first).all():
+            got = f"shape {first.shape[1:]}" if first.ndim != 2 else "some that are not finite"
+            kind = type(self._model).__name__
             raise ValueError(
-                f"model: {folder}: expected one vector of finite numbers an image from its "
-                f"{type(self._model).__name__}, got shape {first.shape[1:]}"
+                f"model: {folder}: expected one vector of finite numbers an image of its {kind}, got {got}"
             )
         if np.abs(first - again).max() > 1e-3:
             raise ValueError(

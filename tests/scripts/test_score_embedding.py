@@ -1,9 +1,11 @@
 """The embedding tier from the command line: score, cache and table, on an encoder of random weights."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from medgen_metrics.encoders.transformers_model import TransformersModel
@@ -42,9 +44,8 @@ def means(out: Path, system: str) -> dict[str, Any]:
     return result["configs"]["edit"]["tiers"]["embedding"]["metrics"]
 
 
-def test_scores_keeps_references_and_prints_the_column(
-    out: Path, encoder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def counting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many images each forward pass takes; those that a model is tried with as it is loaded don't count."""
     encoded: list[int] = []
     encode = TransformersModel.encode
 
@@ -52,7 +53,21 @@ def test_scores_keeps_references_and_prints_the_column(
         encoded.append(len(pixels))
         return encode(self, pixels)
 
+    def untold(self: TransformersModel, folder: Path) -> None:
+        count = len(encoded)
+        tried(self, folder)
+        del encoded[count:]
+
+    tried = TransformersModel._try
     monkeypatch.setattr(TransformersModel, "encode", noted)
+    monkeypatch.setattr(TransformersModel, "_try", untold)
+    return encoded
+
+
+def test_scores_keeps_references_and_prints_the_column(
+    out: Path, encoder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    encoded = counting(monkeypatch)
     chosen = ("--tiers", "embedding", "--embedding-model", encoder)
     assert score(out, *chosen, systems="copy-input") == 0
     assert sum(encoded) == 8
@@ -70,6 +85,64 @@ def test_scores_keeps_references_and_prints_the_column(
     assert "cosine:tiny|size:own|weights:" in table
     assert call("cache", "list", "--out", out) == 0
     assert "embedding  tiny" in capsys.readouterr().out
+
+
+def test_kept_features_serve_on_another_machine(
+    out: Path, encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded = counting(monkeypatch)
+    chosen = ("--tiers", "embedding", "--embedding-model", encoder)
+    here, there, file = tmp_path / "here", tmp_path / "there", tmp_path / "features.jsonl.gz"
+    for folder in (here, there):
+        shutil.copytree(out / "predictions", folder / "predictions")
+    assert score(here, *chosen, systems="copy-input") == 0
+    assert sum(encoded) == 8
+    assert call("cache", "export", file, "--kind", "embedding", "--out", here) == 0
+    assert call("cache", "import", file, "--out", there) == 0
+    encoded.clear()
+    assert score(there, *chosen, systems="copy-input") == 0
+    assert sum(encoded) == 4, "no reference"
+    assert means(there, "copy-input")["cosine[tiny]"] == means(here, "copy-input")["cosine[tiny]"]
+    # another precision is another definition; its features go where they are told to
+    assert score(there, *chosen, "--embedding-dtype", "bfloat16", "--embedding-cache", tmp_path / "kept") == 0
+    assert len(list((tmp_path / "kept").glob("*.jsonl"))) == 1
+
+
+def test_images_that_recur_are_encoded_once(
+    out: Path, encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = tmp_path / "predictions" / "one", tmp_path / "predictions" / "other"
+    for system in (one, other):
+        shutil.copytree(out / "predictions" / "copy-input", system)
+    images = sorted((one / "images").iterdir())
+    for path in [*images[1:], *(other / "images").iterdir()]:
+        path.write_bytes(images[0].read_bytes())
+    encoded = counting(monkeypatch)
+    assert score(tmp_path, "--tiers", "embedding", "--embedding-model", encoder) == 0
+    assert sum(encoded) == 5, "four references and the output that all records of both systems share"
+
+
+def test_a_broken_feature_cache_costs_no_scores(
+    out: Path, encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "features-0.jsonl").write_bytes(b"\0" * 500 + b"\n")
+    chosen = ("--tiers", "embedding", "--embedding-model", encoder, "--embedding-cache", kept)
+    shutil.copytree(out / "predictions", tmp_path / "predictions")
+    assert score(tmp_path, *chosen, systems="copy-input") == 0
+    assert means(tmp_path, "copy-input")["cosine[tiny]"]["scored"] == 4
+    assert "features-0.jsonl:1: expected an entry of the feature cache" in capsys.readouterr().err
+
+
+def test_an_encoder_that_fails_midway_is_told_in_a_line(
+    out: Path, encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(TransformersModel, "_try", lambda self, folder: None)
+    monkeypatch.setattr(TransformersModel, "encode", lambda self, pixels: np.full((len(pixels), 4), np.nan, np.float32))
+    shutil.copytree(out / "predictions", tmp_path / "predictions")
+    assert score(tmp_path, "--tiers", "embedding", "--embedding-model", encoder, systems="copy-input") == 1
+    assert "medgen-bench: embedding: the encoder gives embeddings that are not finite" in capsys.readouterr().err
 
 
 def test_without_weights_the_other_tiers_run(
