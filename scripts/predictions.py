@@ -11,6 +11,7 @@ from typing import Any
 
 from medgen_metrics.failures import SYSTEM
 from medgen_metrics.failures import is_error_text
+from medgen_metrics.sources.prepared import shows_sheet
 
 from .errors import UsageError
 from .image_roots import ImageRoots
@@ -48,7 +49,8 @@ class Prediction:
             one or the row has nothing to say about it: `error_text` where the system reported an error (an error
             sentence or an `error` entry), `missing` where nothing is there or the named file does not exist.
         error: the reported error in words.
-        meta: the row's own `meta`, not interpreted.
+        meta: the row's own `meta`, not interpreted; to the public evaluator's rows `saw_sheet` is added where the
+            system was shown several images as one.
         several_images: how many images the row names where it names more than one; the first is taken.
     """
 
@@ -248,6 +250,9 @@ class _Reader:
         if not isinstance(meta, dict):
             self.findings.add(line, f"expected meta to be an object, got {shorten(meta)}")
             return None
+        if self.layout == "public" and shows_sheet(row):
+            # its systems are shown one image a record
+            meta = {"saw_sheet": True, **meta}
         failed = "missing" if error is None else _reason(row["error"])
         if text is not None and is_error_text(text):
             text_reason: str | None = "error_text"

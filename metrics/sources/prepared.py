@@ -62,6 +62,15 @@ def candidates(row: Mapping[str, Any]) -> dict[str, list[tuple[str, ...]]]:
     }
 
 
+def shows_sheet(row: Mapping[str, Any]) -> bool:
+    """Whether a row of the view, or one that a system's outputs were added to, shows its input images as one sheet."""
+    adapter = row.get("eval_adapter")
+    if isinstance(adapter, Mapping) and adapter.get("input_strategy") == "labeled_contact_sheet":
+        return True
+    shown = row.get("input_image")
+    return isinstance(shown, str) and _SHEETS in PurePosixPath(shown).parts
+
+
 def _places(name: str, row: Mapping[str, Any], adapter: Mapping[str, Any]) -> tuple[str, ...]:
     """A name as it is, then as one relative to the file that the row was made from, at last behind `source`."""
     if PurePosixPath(name).parts[:1] == ("source",):

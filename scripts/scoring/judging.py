@@ -135,6 +135,8 @@ def judge_sample(record: Record, prediction: Prediction | None) -> "JudgeSample"
             image = prediction.image.read_bytes()
         except OSError:
             image = b""  # it is there, and `images.read` calls this unreadable
+    # a system's row may say anything
+    saw = None if prediction is None else prediction.meta.get("saw_sheet")
     return JudgeSample(
         id=record.id,
         config="gen" if gives_text and gives_image else "edit" if gives_image else "vqa",
@@ -146,7 +148,7 @@ def judge_sample(record: Record, prediction: Prediction | None) -> "JudgeSample"
         output_image=image,
         answer=record.answer,
         response=prediction.text if prediction is not None else None,
-        saw_sheet=prediction.meta.get("saw_sheet") if prediction is not None else None,
+        saw_sheet=saw if isinstance(saw, bool) else None,
     )
 
 

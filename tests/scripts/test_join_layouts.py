@@ -1,6 +1,7 @@
 """Result files of every version of the public evaluator, joined to records loaded from every layout."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from medgen_scripts.errors import UsageError
 from medgen_scripts.predictions import Predictions
 from medgen_scripts.predictions import read_predictions
 from medgen_scripts.records import Records
+from medgen_scripts.scoring.judging import judge_sample
 
 from .. import builders
 from .. import layouts
@@ -121,3 +123,21 @@ def test_a_contact_sheet_without_its_images_is_told(
     rows = [{k: v for k, v in row.items() if k not in ("eval_adapter", "metadata")} for row in sheets]
     with pytest.raises(UsageError, match=r"2 bad rows(.|\n)*a contact sheet, whose images eval_adapter.original_input"):
         read_predictions(layouts.write_lines(tmp_path / "x.jsonl", rows), loaded["release", "vqa"])
+
+
+def test_rows_of_the_public_evaluator_say_that_their_system_saw_a_sheet(
+    places: dict[str, Path], loaded: dict[tuple[str, str], Records], tmp_path: Path
+) -> None:
+    """The judge is told (`judge_sample`), since it may be shown the images one by one."""
+    rows = results(places["tableiv"], "vqa")
+    records = loaded["tableiv", "vqa"]
+    found = joined(tmp_path / "x.jsonl", rows, records, places["tableiv"])
+    told = {record.id: found.by_id[record.id].meta.get("saw_sheet") for record in records}
+    assert {record.id for record in records if len(record.input_images) > 1} == {
+        name for name, saw in told.items() if saw is True
+    }
+    assert set(told.values()) == {True, None}
+    several = next(record for record in records if len(record.input_images) > 1)
+    assert judge_sample(several, found.by_id[several.id]).saw_sheet is True
+    odd = replace(found.by_id[several.id], meta={"saw_sheet": "no"})
+    assert judge_sample(several, odd).saw_sheet is None
