@@ -40,6 +40,13 @@ class View(str, Enum):
     without_reference = "without-reference"
 
 
+class ImageFormat(str, Enum):
+    """How images are sent."""
+
+    png = "png"
+    jpeg = "jpeg"
+
+
 class ReplyFormat(str, Enum):
     """How a server is asked for JSON."""
 
@@ -83,8 +90,19 @@ _PARAMETERS: dict[str, tuple[Any, Any]] = {
     ),
     "judge_seed": (Annotated[int, _option("Seed of the first verdict.")], 0),
     "judge_image_side": (Annotated[int, _option("Longest side in pixels of what is sent.", min=128)], 1024),
+    "judge_image_format": (Annotated[ImageFormat, _option("Without loss, or smaller.")], ImageFormat.png),
     "judge_max_tokens": (Annotated[int, _option("Limit of a reply.", min=1)], 2048),
     "judge_concurrency": (Annotated[int, _option("Most requests in flight.", min=1)], 16),
+    "judge_deadline": (Annotated[float, _option("Seconds for a request with all its retries.", min=1.0)], 600.0),
+    "judge_revision": (
+        Annotated[str | None, _option("Of a judge in this process: branch, tag or commit on the Hub.")],
+        None,
+    ),
+    "judge_dtype": (
+        Annotated[str | None, _option("Of a judge in this process, e.g. bfloat16; default: its weights' own.")],
+        None,
+    ),
+    "judge_batch_size": (Annotated[int, _option("Most requests a judge in this process answers at once.", min=1)], 8),
     "judge_format": (
         Annotated[ReplyFormat | None, _option("How JSON is asked for; default: the best that the server can.")],
         None,

@@ -20,6 +20,7 @@ from .counted import Counted
 
 DEFAULT_MODEL = "Qwen/Qwen3-VL-8B-Instruct"
 BACKENDS = ("openai", "transformers")
+DTYPES = ("float32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +141,13 @@ def chosen(
     """The judges that the options mean.
 
     Raises:
-        ValueError: an unknown back end, a server for one that needs none, a jury's entry without one, an address that
+        ValueError: an unknown back end or dtype, a server for one that needs none, a jury's entry without one, an address that
             is none, a key that can't be sent.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend: expected {', '.join(BACKENDS)}; got {backend!r}")
+    if in_process.dtype not in (None, *DTYPES):
+        raise ValueError(f"dtype: expected {', '.join(DTYPES)}; got {in_process.dtype!r}")
     if jury:
         return _jury(jury, in_process, offline)
     urls = (url,) if isinstance(url, str) else tuple(url or ())

@@ -121,7 +121,7 @@ class JudgeTier:
             raise ValueError(f"samples: {samples} verdicts at temperature 0 would be one and the same; raise it")
         self.seed = seed
         self.image_side, self.image_format, self.max_tokens = image_side, image_format, max_tokens
-        self.concurrency = concurrency
+        self.concurrency, self.deadline = concurrency, deadline
         in_process = judges.InProcess(device=device, dtype=dtype, revision=revision, batch_size=batch_size)
         self.judges = judges.chosen(model, url, backend, jury, in_process=in_process, offline=offline)
         names = [judge.name for judge in self.judges]

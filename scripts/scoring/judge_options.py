@@ -39,8 +39,13 @@ class JudgeOptions:
     temperature: float | None = None
     judge_seed: int = 0
     judge_image_side: int = 1024
+    judge_image_format: str = "png"
     judge_max_tokens: int = 2048
     judge_concurrency: int = 16
+    judge_deadline: float = 600.0
+    judge_revision: str | None = None
+    judge_dtype: str | None = None
+    judge_batch_size: int = 8
     judge_format: str | None = None
     judge_cache: Path | None = None
     max_requests: int | None = None
@@ -100,6 +105,7 @@ def build(
             temperature=options.temperature,
             seed=options.judge_seed,
             image_side=options.judge_image_side,
+            image_format=options.judge_image_format,
             max_tokens=options.judge_max_tokens,
             concurrency=max(1, options.judge_concurrency // processes),
             reply_format=options.judge_format,
@@ -108,7 +114,11 @@ def build(
             max_requests=None if options.max_requests is None else options.max_requests // processes,
             max_cost=None if options.max_cost is None else options.max_cost / processes,
             prices=options.prices,
+            deadline=options.judge_deadline,
             device=device,
+            dtype=options.judge_dtype,
+            revision=options.judge_revision,
+            batch_size=options.judge_batch_size,
             offline=offline,
             dry_run=dry_run,
         )
