@@ -100,6 +100,10 @@ def _finish(loop: asyncio.AbstractEventLoop, last: Callable[[], Awaitable[None]]
             if last is not None:
                 await last()
             await loop.shutdown_default_executor()
+        except RuntimeError as error:
+            # Python is ending and starts no thread any more; what is left ends with it.
+            if "interpreter shutdown" not in str(error):
+                raise
         finally:
             loop.stop()
 

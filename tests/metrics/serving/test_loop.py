@@ -4,6 +4,8 @@ import asyncio
 import gc
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -69,3 +71,27 @@ def test_a_forked_child_has_a_loop_of_its_own() -> None:
         os._exit(0 if loop.run(answer()) == 42 else 1)
     assert os.waitpid(child, 0)[1] == 0
     loop.close()
+
+
+ENDING = """
+import asyncio, concurrent.futures.thread, gc
+from medgen_metrics.serving.loop import LoopThread
+
+async def last():
+    await asyncio.to_thread(print)
+
+loop = LoopThread("ending", last)
+loop.run(asyncio.sleep(0))
+thread = loop._thread
+concurrent.futures.thread._python_exit()  # what Python does first when it ends
+del loop
+gc.collect()
+thread.join(30)
+print(thread.is_alive())
+"""
+
+
+def test_where_python_ends_first_nothing_is_said() -> None:
+    """A judge in this process that nobody closed waits for its thread in another, which can't be started any more."""
+    ended = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, timeout=60)
+    assert (ended.stdout, ended.stderr) == ("False\n", "")
