@@ -31,8 +31,10 @@ from .cli_score import REPRODUCE
 from .cli_score import SCORE
 from .cli_score import score
 from .cli_systems import systems_app
+from .errors import INTERRUPTED
 from .errors import Failure
 from .errors import UsageError
+from .launcher import tells_end
 from .terminal import say
 
 app = typer.Typer(
@@ -244,8 +246,6 @@ class _Teller(logging.Handler):
 
 _TELLER = _Teller(logging.WARNING)
 
-_INTERRUPTED = 130  # what typer turns a KeyboardInterrupt into
-
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line.
@@ -261,7 +261,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     try:
         # Not standalone, an Exit comes back as the value.
         status = app(arguments, prog_name="medgen-bench", standalone_mode=False)
-        if status == _INTERRUPTED:
+        if status == INTERRUPTED and tells_end():  # what typer turns a KeyboardInterrupt into
             say("interrupted; what is done is kept, the same command continues")
         sys.exit(status if isinstance(status, int) else 0)
     except UsageError as error:

@@ -55,7 +55,7 @@ def score(
         Protocol, typer.Option(help="paper: the published definitions; standard: the field's.")
     ] = Protocol.paper,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="Start this many processes (torchrun on a free port).")
+        int | None, typer.Option(min=1, help="Start this many processes; where one dies the others go on.")
     ] = None,
     expect_processes: Annotated[
         int | None, typer.Option(min=1, help="Under one's own launcher: refuse to run with another number.")

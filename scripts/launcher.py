@@ -7,6 +7,9 @@ from types import FrameType
 
 from .errors import UsageError
 
+SUPERVISED = "MEDGEN_SUPERVISED"
+"""The environment variable by which `--processes` says that it tells of its processes' ends."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -36,9 +39,9 @@ def is_launched() -> bool:
     return "WORLD_SIZE" in os.environ
 
 
-def is_first() -> bool:
-    """Whether this process tells what concerns all."""
-    return os.environ.get("RANK", "0") == "0"
+def tells_end() -> bool:
+    """Whether it is this process that tells of a run's end by Ctrl-C, which all its processes see."""
+    return os.environ.get("RANK", "0") == "0" and SUPERVISED not in os.environ
 
 
 def place() -> Place:

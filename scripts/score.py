@@ -18,6 +18,8 @@ from medgen_metrics.signature import digest
 
 from .errors import Failure
 from .errors import UsageError
+from .launcher import heed_sigterm
+from .launcher import is_launched
 from .lock import hold
 from .remote_file import RemoteFile
 from .remote_path import RemotePath
@@ -26,6 +28,7 @@ from .running.manifest import read_header
 from .scoring import journal
 from .scoring import launch
 from .scoring import results
+from .scoring import supervise
 from .scoring import tiers
 from .scoring.drive import score_tasks
 from .scoring.jobs import given
@@ -70,7 +73,7 @@ def score(
     """
     names = tiers.chosen(options.tiers)
     todo = jobs(paths, config, system, offline=options.offline, download=options.download)
-    spawn = (options.processes or 1) > 1 and not launch.is_worker()
+    spawn = (options.processes or 1) > 1 and not is_launched()
     # Several processes: input is checked here first, so that a fault is told once and not by every process.
     here = launch.ranks(None if spawn else options.expect_processes or options.processes, options.device)
     selection = (options.limit, options.seed)
@@ -95,9 +98,10 @@ def score(
             if isinstance(judge := checked.get("judge"), JudgeWork):
                 options = replace(options, judge=left(options.judge, judge.scorer, options.processes or 1))
             _fetch_weights(names, options)
-            launch.relaunch(options.processes or 1, _arguments(given(todo), options, config, system))
+            supervise.relaunch(options.processes or 1, _arguments(given(todo), options, config, system))
         return _score(tasks, names, options, here)
     finally:
+        here.leave()
         _release(locks)
 
 
@@ -127,9 +131,12 @@ def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, h
                 say(f"{name}: {metric} is left unscored: {why}")
     try:
         score_tasks(tasks, built, options.out, here)
+        gone = exchange_digests(tasks, here)
+        if gone:
+            missing = score_tasks(tasks, built, options.out, here.alone())
+            say(f"process {', '.join(map(str, gone))} ended early; {missing} scores that were missing are computed")
     finally:
         _tell_usage(built)
-    exchange_digests(tasks, here)
     if not here.is_main:
         return []
     return _aggregate(tasks, built, options)
@@ -292,3 +299,4 @@ if __name__ == "__main__":
     from .cli import main
 
     main(["score", *sys.argv[1:]])
+    heed_sigterm()

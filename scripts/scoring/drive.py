@@ -12,7 +12,6 @@ from pathlib import Path
 from medgen_metrics.rows import Row
 from medgen_metrics.signature import digest
 
-from ..errors import Failure
 from ..image_source import row_group
 from ..progress import progress
 from ..records import Record
@@ -33,7 +32,7 @@ _Content = tuple[str, str, str]  # digests of candidate and reference, and the t
 _Place = tuple[int, int]  # system, position
 
 
-def score_tasks(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], out: Path, here: launch.Ranks) -> None:
+def score_tasks(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], out: Path, here: launch.Ranks) -> int:
     """Score, with the other processes, what no journal holds.
 
     Tasks of one config are scored together where a tier's batches are planned from the records alone, so that what
@@ -45,12 +44,19 @@ def score_tasks(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], out: Pat
         out: folder of `scores/`.
         here: this process.
 
+    Returns:
+        How many scores this process has added.
+
     Raises:
         Failure: the scores can't be written, or the launcher of this process is gone.
     """
-    # All before anything is written, so that no process takes another's line in the making for a torn one.
     done = [_done(task, out, here) for task in tasks]
-    stage = 0
+    # Before anything is written, so that a line in the making is not told to be a torn one.
+    if here.is_main:
+        here.tell("read")
+    else:
+        here.heard("read", [0])
+    stage = added = 0
     for config in dict.fromkeys(task.job.config for task in tasks):
         of_config = [(task, known) for task, known in zip(tasks, done, strict=True) if task.job.config == config]
         for name, tier in built.items():
@@ -60,8 +66,9 @@ def score_tasks(tasks: Sequence[Task], built: Mapping[str, tiers.Tier], out: Pat
             for group in groups:
                 with ExitStack() as stack:
                     works = [_Work(task, known, stack.enter_context(_writer(task, out, here))) for task, known in group]
-                    _Stage(str(stage), name, tier, works, here).run()
+                    added += _Stage(str(stage), name, tier, works, here).run()
                     stage += 1
+    return added
 
 
 def is_open(row: Row) -> bool:
@@ -100,9 +107,10 @@ class _Stage:
         self._positions = works[0].task.selection.positions
         self._definition = digest(tier.scorer.definition)
         self._seen: OrderedDict[_Content, Row] = OrderedDict()
+        self._added = 0
 
-    def run(self) -> None:
-        """Score this process's part."""
+    def run(self) -> int:
+        """Score this process's part; how many scores that has added."""
         first = self._works[0].task.job
         whose = first.system if len(self._works) == 1 else f"{len(self._works)} systems"
         total = len(self._positions) * len(self._works)
@@ -115,12 +123,12 @@ class _Stage:
                 self._by_record()
             else:
                 self._by_content()
+        return self._added
 
     def _taken(self, sizes: Sequence[int], order: Sequence[int]) -> Iterator[int]:
         """Batches for this process. What the others have taken by then counts as progress."""
         told = 0
         for number in self._here.take(self._stage, len(order)):
-            self._check_launcher()
             self._advance(sum(sizes[batch] for batch in order[told:number]) * len(self._works))
             told = number
             yield order[number]
@@ -140,6 +148,7 @@ class _Stage:
             [sum(len(positions[index]) for index in run) for run in together], range(len(together))
         ):
             for index in together[number]:
+                self._here.step()
                 self._batch(positions[index])
 
     def _row_groups(self, positions: Sequence[int]) -> tuple[Hashable, ...] | None:
@@ -250,7 +259,7 @@ class _Stage:
 
         def drawn() -> Iterator[tuple[int, tiers.Sample]]:
             for number in numbers:
-                self._check_launcher()
+                self._here.step()
                 position = self._positions[number]
                 key = self._key(work, position)
                 if key not in work.done:
@@ -270,10 +279,7 @@ class _Stage:
         """Journal rows by key."""
         if rows:
             ids, signature = work.task.records.ids, self._tier.scorer.signature
+            self._added += len(rows)
             work.writer.append(
                 [journal.Line(ids[position], key, self._name, row, signature) for key, (position, row) in rows.items()]
             )
-
-    def _check_launcher(self) -> None:
-        if self._here.is_orphan():
-            raise Failure("the launcher of this process is gone; what is scored is kept")

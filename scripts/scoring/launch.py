@@ -1,31 +1,47 @@
-"""One process or several: which one this is, and how `--processes N` starts the others."""
+"""One process or several: which one this is, and what they share while they score.
 
-import itertools
-import logging
+Nothing here is collective. Processes share torch's key-value store and nothing else: numbers to take, texts to tell,
+and signs of life, so that none waits for one that has died.
+"""
+
 import os
-import sys
+import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 from datetime import timedelta
-from typing import NoReturn
+from functools import cache
+from itertools import count
+from typing import TYPE_CHECKING
 from typing import Protocol
+from typing import TypeVar
 
 from ..errors import Failure
 from ..errors import UsageError
-from ..terminal import say
+from ..launcher import place
 
-# Scoring holds no collective but the last barrier, and ranks reach it as far apart as their shares are long.
-_BARRIER_LIMIT = timedelta(days=7)
+if TYPE_CHECKING:
+    from torch.distributed import TCPStore
+
+BEAT = 5.0  # seconds between a process's signs of life
+SILENT = 120.0  # seconds without one after which it counts as gone; a wrong guess costs work done twice, no more
+STUCK = 3600.0  # seconds without a step of work after which it gives no more of them
+
 _ANSWER_LIMIT = timedelta(minutes=10)  # of the store, which answers at once where its process lives
-
-
+_POLL = 0.05  # seconds
 _PART = 2**20  # characters of a value; torch's store takes 8 MB
 
+Value = TypeVar("Value")
+
 # Calls of `ranks` in this process; every process of a run makes the same ones.
-_runs = itertools.count()
+_runs = count()
 
 
 class Store(Protocol):
@@ -41,6 +57,10 @@ class Store(Protocol):
 
     def get(self, key: str, /) -> bytes:
         """The value kept."""
+        ...
+
+    def check(self, keys: list[str], /) -> bool:
+        """Whether there are values under all these keys."""
         ...
 
 
@@ -64,34 +84,87 @@ class LocalStore:
         """The value kept."""
         return self._values[key]
 
+    def check(self, keys: list[str]) -> bool:
+        """Whether there are values under all these keys."""
+        return all(key in self._values for key in keys)
+
+
+class Pulses:
+    """How long processes have given no sign of life.
+
+    Counted in one's own waking time: where a whole job is suspended, none of it has fallen silent.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._last: dict[int, tuple[int, float]] = {}  # rank -> its signs, and seconds since the last
+
+    def still(self, rank: int, passed: float) -> tuple[int, float]:
+        """How many signs a process has given, and for how many seconds none; `passed` since this was asked last."""
+        signs = self._store.add(_alive(rank), 0)
+        before, still = self._last.get(rank, (signs, 0.0))
+        self._last[rank] = signs, still + passed if signs == before else 0.0
+        return self._last[rank]
+
+
+class Beat:
+    """A thread that gives signs of life, until it is told to stop or this process makes no progress any more."""
+
+    def __init__(self, store: Store, rank: int) -> None:
+        self.moved = time.monotonic()
+        self._store = store
+        self._rank = rank
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="signs of life", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with suppress(RuntimeError):  # the store is gone, which the next `take` tells
+            while True:
+                if time.monotonic() - self.moved < STUCK:
+                    self._store.add(_alive(self._rank), 1)
+                if self._ended.wait(BEAT):
+                    return
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """This process among all that score.
+    """This process among all that score; `leave` ends its part.
 
     Attributes:
         rank, size: its number and their count.
         device: torch's name of the device to use; None lets the tier choose.
-        wait: blocks until all processes call it.
         parent: process id of the launcher, None where there is none.
         store: shared by the processes of this run.
+        beat: this process's signs of life, where others look for them.
     """
 
     rank: int
     size: int
     device: str | None
-    wait: Callable[[], None]
     parent: int | None = None
     store: Store = field(default_factory=LocalStore)
+    beat: Beat | None = None
 
     @property
     def is_main(self) -> bool:
         """Whether this process reads, reports and aggregates for all."""
         return self.rank == 0
 
-    def is_orphan(self) -> bool:
-        """Whether the launcher died. Its workers must not write on while a new run starts."""
-        return self.parent is not None and os.getppid() != self.parent
+    def step(self) -> None:
+        """To be called at every step of the work.
+
+        Raises:
+            Failure: the launcher died. Its workers must not write on while a new run starts.
+        """
+        if self.beat is not None:
+            self.beat.moved = time.monotonic()
+        if self.parent is not None and os.getppid() != self.parent:
+            raise Failure("the launcher of this process is gone; what is scored is kept")
 
     def take(self, stage: str, count: int) -> Iterator[int]:
         """Numbers from 0 to `count` - 1, each to one of the processes, the next to the one that asks next.
@@ -103,40 +176,85 @@ class Ranks:
             count: of numbers.
 
         Raises:
-            Failure: the process that counts is gone.
+            Failure: the process that counts is gone, or the launcher.
         """
         while True:
-            try:
-                number = self.store.add(stage, 1) - 1
-            except RuntimeError as error:  # torch.distributed's only kind
-                raise Failure(_ENDED) from error
+            self.step()
+            number = _asked(lambda: self.store.add(stage, 1)) - 1
             if number >= count:
                 return
             yield number
 
-    def tell(self, what: str, value: str) -> None:
-        """Leave a text of this process for the main one, to be `heard` behind `wait`."""
+    def tell(self, what: str, value: str = "") -> None:
+        """Leave a text of this process for the others.
+
+        Raises:
+            Failure: the process that keeps it is gone.
+        """
         parts = [value[start : start + _PART] for start in range(0, len(value), _PART)]
-        try:
+        key = f"{what}/{self.rank}"
+
+        def told() -> None:
             for number, part in enumerate(parts):
-                self.store.set(f"{what}/{self.rank}/{number}", part)
-            self.store.set(f"{what}/{self.rank}", str(len(parts)))
-        except RuntimeError as error:
-            raise Failure(_ENDED) from error
+                self.store.set(f"{key}/{number}", part)
+            self.store.set(key, str(len(parts)))
 
-    def heard(self, what: str) -> list[str]:
-        """What each process told, by rank."""
-        try:
-            return [self._heard(f"{what}/{rank}") for rank in range(self.size)]
-        except RuntimeError as error:
-            raise Failure(_ENDED) from error
+        _asked(told)
 
-    def _heard(self, key: str) -> str:
+    def heard(self, what: str, ranks: Iterable[int] | None = None) -> list[str | None]:
+        """What processes tell, waited for; None of one that is gone and has not told it.
+
+        Args:
+            what: as they `tell` it.
+            ranks: whose; default: everyone's, by rank.
+
+        Raises:
+            Failure: the process that keeps it is gone.
+        """
+        asked = list(range(self.size) if ranks is None else ranks)
+        return _asked(lambda: self._heard(what, asked))
+
+    def _heard(self, what: str, asked: Sequence[int]) -> list[str | None]:
+        found: dict[int, str | None] = {}
+        pulses = Pulses(self.store)
+        passed = 0.0
+        while waiting := [rank for rank in asked if rank not in found]:
+            self.step()
+            for rank in waiting:
+                # In this order: one that tells and goes has told.
+                is_gone = self.store.check([gone(rank)]) or pulses.still(rank, passed)[1] > SILENT
+                if self.store.check([f"{what}/{rank}"]):
+                    found[rank] = self._told(f"{what}/{rank}")
+                elif is_gone:
+                    found[rank] = None
+            if len(found) < len(asked):
+                time.sleep(_POLL)
+                passed = _POLL
+        return [found[rank] for rank in asked]
+
+    def _told(self, key: str) -> str:
         parts = int(self.store.get(key))
         return b"".join(self.store.get(f"{key}/{number}") for number in range(parts)).decode()
 
+    def alone(self) -> "Ranks":
+        """This process without the others."""
+        return replace(self, size=1, store=LocalStore())
 
-_ENDED = "another process of this run has ended before its share was scored; what is scored is kept, run again"
+    def leave(self) -> None:
+        """Tell the others that no more is to be expected of this process."""
+        if self.beat is not None:
+            self.beat.stop()
+            with suppress(RuntimeError):
+                self.store.set(gone(self.rank), "it left")
+
+
+def _asked(ask: Callable[[], Value]) -> Value:
+    try:
+        return ask()
+    except RuntimeError as error:  # torch.distributed's only kind
+        raise Failure(
+            "another process of this run has ended before its share was scored; what is scored is kept, run again"
+        ) from error
 
 
 def ranks(expected: int | None, device: str | None) -> Ranks:
@@ -147,83 +265,57 @@ def ranks(expected: int | None, device: str | None) -> Ranks:
         device: torch's name of a device, None for this process's own.
 
     Raises:
-        UsageError: the launcher started another number than `expected`.
+        UsageError: the launcher started another number than `expected`, or told this process not enough.
+        Failure: the main process is not to be found.
     """
-    under_launcher = int(os.environ.get("WORLD_SIZE", "1")) > 1
-    if under_launcher:
-        import torch
-        from accelerate import PartialState
-
-        state = PartialState(cpu=not torch.cuda.is_available(), timeout=_BARRIER_LIMIT)
-        found = Ranks(
-            rank=state.process_index,
-            size=state.num_processes,
-            device=device or str(state.device),
-            wait=lambda: _wait(state.wait_for_everyone),
-            parent=os.getppid(),
-            store=_store(),
-        )
-    else:
-        found = Ranks(rank=0, size=1, device=device, wait=lambda: None)
-    if expected is not None and found.size != expected:
+    here = place()
+    if expected is not None and here.size != expected:
         raise UsageError(
-            f"expected {expected} processes, got {found.size}. `accelerate launch --cpu` starts one process whatever "
+            f"expected {expected} processes, got {here.size}. `accelerate launch --cpu` starts one process whatever "
             f"--num_processes says; use `medgen-bench score --processes {expected}` or torchrun."
         )
-    return found
-
-
-def _store() -> Store:
-    """The launcher's store, or the main process's, under names of this run alone."""
+    if here.size == 1:
+        return Ranks(rank=0, size=1, device=device)
     import torch.distributed
 
-    store, _, _ = next(torch.distributed.rendezvous("env://", timeout=_ANSWER_LIMIT))
     # A launcher's store outlives the processes that it starts again.
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return torch.distributed.PrefixStore(f"medgen-bench/{attempt}/{next(_runs)}", store)
+    store = torch.distributed.PrefixStore(of_run(attempt, next(_runs)), _store(here.rank))
+    beat = Beat(store, here.rank)
+    return Ranks(here.rank, here.size, device or here.device(), os.getppid(), store, beat)
 
 
-def _wait(barrier: Callable[[], None]) -> None:
+def of_run(attempt: str = "0", run: int = 0) -> str:
+    """Under what the store keeps a run's values."""
+    return f"medgen-bench/{attempt}/{run}"
+
+
+def gone(rank: int) -> str:
+    """Where it is said that no more is to be expected of a process."""
+    return f"gone/{rank}"
+
+
+def _alive(rank: int) -> str:
+    return f"alive/{rank}"
+
+
+@cache  # a second run in the same processes meets at the same port
+def _store(rank: int) -> "TCPStore":
+    """The launcher's store, or the main process's."""
+    import torch.distributed
+
+    host, port = os.environ.get("MASTER_ADDR", ""), os.environ.get("MASTER_PORT", "")
+    if not host or not port.isdecimal():
+        raise UsageError(
+            f"$MASTER_ADDR, $MASTER_PORT: expected host and port of the main process, got {host!r}, {port!r}; "
+            f"a launcher of one's own sets them, the same for all processes"
+        )
+    keeps = rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != str(True)
     try:
-        barrier()
-    except RuntimeError as error:  # torch.distributed's only kind
-        raise Failure(_ENDED) from error
-
-
-def is_worker() -> bool:
-    """Whether a launcher started this process."""
-    return "WORLD_SIZE" in os.environ
-
-
-def relaunch(processes: int, arguments: list[str]) -> NoReturn:
-    """Become torchrun (`main`) on a free port, whose `processes` workers run `medgen_scripts.score` on `arguments`."""
-    environment = dict(os.environ)
-    # torchrun would set one thread a process, with a warning; the cores are shared out instead.
-    environment.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes)))
-    command = [sys.executable, "-m", __name__, "--standalone", f"--nproc-per-node={processes}"]
-    os.execve(sys.executable, [*command, "-m", "medgen_scripts.score", *arguments], environment)
-
-
-def main(arguments: list[str]) -> int:
-    """Run torchrun with these arguments; a worker's failure ends it with that worker's exit code, not in a traceback.
-
-    A worker that failed has said why itself; one that was killed has not, and is told here.
-    """
-    from torch.distributed import run
-    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-
-    logging.disable(logging.ERROR)  # torchrun's account of what a worker has told
-    try:
-        run.main(arguments)
-    except ChildFailedError as error:
-        rank, failure = error.get_first_failure()
-        if failure.exitcode > 0:
-            return int(failure.exitcode)
-        killed = f"process {rank} of the run was killed by signal {-failure.exitcode}"
-        say(f"{killed}; what is scored is kept, run again")
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+        return torch.distributed.TCPStore(
+            host, int(port), is_master=keeps, timeout=_ANSWER_LIMIT, wait_for_workers=False, multi_tenant=True
+        )
+    except RuntimeError as error:
+        told = str(error).partition("\n")[0]
+        wanted = "a free port" if keeps else "the main process, rank 0"
+        raise Failure(f"{host}:{port}: expected {wanted} there, got: {told}") from error

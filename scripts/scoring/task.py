@@ -69,21 +69,30 @@ class Task:
         return journal.row_key(self.records.ids[position], tier, *self.content(tier, position, record), definition)
 
 
-def exchange_digests(tasks: Sequence[Task], here: launch.Ranks) -> None:
-    """Wait for all processes, and give the main one the digests that the others computed: no image is read twice.
+def exchange_digests(tasks: Sequence[Task], here: launch.Ranks) -> list[int]:
+    """Give the main process the digests that the others computed, so that no image is read twice; it waits for them.
+
+    Returns:
+        In the main process the others that are gone before they had done their part.
 
     Raises:
-        Failure: a process has ended.
+        Failure: the main process is gone.
     """
-    for number, task in enumerate(tasks):
-        found = [] if here.is_main else [[*place, *digests] for place, digests in task.digests.items()]
-        here.tell(f"digests/{number}", json.dumps(found))
-    here.wait()
-    if here.is_main:
-        for number, task in enumerate(tasks):
-            for told in here.heard(f"digests/{number}"):
-                for tier, position, candidate, reference in json.loads(told):
-                    task.digests[tier, position] = (candidate, reference)
+    if not here.is_main:
+        here.tell(
+            "digests", json.dumps([[[*place, *found] for place, found in task.digests.items()] for task in tasks])
+        )
+        return []
+    gone = []
+    others = range(1, here.size)
+    for rank, told in zip(others, here.heard("digests", others), strict=True):
+        if told is None:
+            gone.append(rank)
+            continue
+        for task, digests in zip(tasks, json.loads(told), strict=True):
+            for tier, position, candidate, reference in digests:
+                task.digests[tier, position] = (candidate, reference)
+    return gone
 
 
 def read_tasks(

@@ -164,7 +164,7 @@ def test_workers_of_a_killed_launcher_stop(work: Path, tmp_path: Path) -> None:
         stderr=subprocess.DEVNULL,
     )
     await_lines(child, tmp_path)
-    child.kill()  # torchrun itself: `--processes` becomes it
+    child.kill()  # that which looks after them: `--processes` becomes it
     child.wait()
     deadline = time.monotonic() + 60
     while (size := written(tmp_path)) != (time.sleep(1.5), written(tmp_path))[1]:
