@@ -49,7 +49,12 @@ def unpack(fields: Mapping[str, Any], images: Mapping[str, str]) -> JudgeSample:
     """
 
     def get(name: str | None) -> bytes | None:
-        return None if name is None else base64.b64decode(images[name], validate=True)
+        if name is None:
+            return None
+        data = base64.b64decode(images[name], validate=True)
+        if hashlib.sha256(data).hexdigest() != name:
+            raise ValueError(f"image {name[:16]}…: its content is another than when it was kept")
+        return data
 
     rest = {name: value for name, value in fields.items() if name not in _IMAGES}
     return JudgeSample(
@@ -79,10 +84,16 @@ def read(path: Path) -> tuple[dict[str, Any], list[tuple[JudgeSample, list[dict[
         raise ValueError(f"{path}: expected format {FORMAT!r}, got {got!r}. {remedy}")
     try:
         kept = [
-            (unpack(entry["sample"], saved["images"]), [dict(scores) for scores in entry["repeats"]])
+            (unpack(entry["sample"], saved["images"]), [_numbers(scores) for scores in entry["repeats"]])
             for entry in saved["sentinels"]
         ]
         saved["definition"]["views"], saved["definition"]["judges"], saved["dimensions"], saved["fingerprints"].items()
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path}: damaged: {type(error).__name__}: {error}. {remedy}") from error
     return saved, kept
+
+
+def _numbers(scores: Mapping[str, Any]) -> dict[str, float]:
+    if odd := [name for name, score in scores.items() if isinstance(score, bool) or not isinstance(score, int | float)]:
+        raise ValueError(f"expected numbers as scores, got {scores[odd[0]]!r:.40} of {odd[0]}")
+    return {name: float(score) for name, score in scores.items()}

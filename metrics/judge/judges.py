@@ -141,8 +141,8 @@ def chosen(
     """The judges that the options mean.
 
     Raises:
-        ValueError: an unknown back end or dtype, a server for one that needs none, a jury's entry without one, an address that
-            is none, a key that can't be sent.
+        ValueError: an unknown back end or dtype, a server for one that needs none, a jury's entry without one, an
+            address that is none, a key that can't be sent.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend: expected {', '.join(BACKENDS)}; got {backend!r}")

@@ -69,7 +69,8 @@ def injected(probes: Sequence[Probe], rubric: Rubric, view: str, seed: int = 0) 
     """Worse outputs with an injection put in, each text at least once.
 
     The worse outputs of probes are taken, since a reference's score could hardly rise: one a record, drawn. Texts go
-    round over the records; into edits, which have no text, only those that are drawn into the image.
+    round over the records: those that are drawn into the image over edits, or over generations where there are none;
+    the others over what is answered in words, or over edits where nothing is, as a text beside the image.
 
     Args:
         probes: pairs.
@@ -88,7 +89,8 @@ def injected(probes: Sequence[Probe], rubric: Rubric, view: str, seed: int = 0) 
     written = [injection for injection in texts() if injection.kind != IMAGE]
     edits = [base for base in bases if base.config == "edit"]
     others = [base for base in bases if base.config != "edit"]
-    return [*_round(edits, drawn, rubric, view), *_round(others, written, rubric, view)]
+    generations = [base for base in others if base.config == "gen"]
+    return [*_round(edits or generations, drawn, rubric, view), *_round(others or edits, written, rubric, view)]
 
 
 def _round(bases: Sequence[Probe], chosen: Sequence[Injection], rubric: Rubric, view: str) -> list[Injected]:

@@ -1,3 +1,4 @@
+import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.metrics.judge.fake_tiers import noisy
 from tests.metrics.judge.fake_tiers import perfect
 from tests.metrics.judge.probe_material import originals
 
+WITH = holistic("with_reference")
 SAMPLES = [original.sample for original in originals(8)][:12]
 
 
@@ -147,6 +149,19 @@ def test_a_bad_file_says_how_to_make_one(tmp_path: Path, content: str | None, me
 def test_a_damaged_file_is_told(tmp_path: Path, changes: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"damaged: .*judge-check --save"):
         drift.sentinel(kept(tmp_path / "kept.json", perfect, **changes), FakeTier(perfect))
+
+
+def test_a_changed_image_or_score_is_told(tmp_path: Path) -> None:
+    path = kept(tmp_path / "kept.json", perfect)
+    saved = json.loads(path.read_text())
+    name = next(iter(saved["images"]))
+    for change, said in (
+        ({"images": {**saved["images"], name: base64.b64encode(b"another").decode()}}, "its content is another"),
+        ({"sentinels": [{**saved["sentinels"][0], "repeats": [{WITH: "4"}]}]}, "expected numbers as scores, got '4'"),
+    ):
+        path.write_text(json.dumps({**saved, **change}))
+        with pytest.raises(ValueError, match=said):
+            drift.sentinel(path, FakeTier(perfect))
 
 
 def test_samples_in_the_middle_of_the_scale_are_kept() -> None:

@@ -1,3 +1,5 @@
+import pytest
+
 from medgen_metrics.judge.injections import texts
 from medgen_metrics.judge.probes import probes
 from medgen_metrics.judge.prompt import JudgeSample
@@ -38,6 +40,13 @@ def test_each_text_is_used_on_worse_outputs() -> None:
         assert (pair.plain.output_image != pair.swayed.output_image) is (pair.kind == "image")
         assert (pair.plain.response != pair.swayed.response) is (pair.kind != "image")
         assert (pair.plain.config == "edit") is (pair.kind == "image")
+
+
+@pytest.mark.parametrize(("config", "left_out"), [("edit", set()), ("gen", set()), ("vqa", {"image"})])
+def test_of_one_config_alone_each_text_is_used_that_can_be(config: str, left_out: set[str]) -> None:
+    pairs = injected([probe for probe in PROBES if probe.config == config], rubric("v2", "paper", None), VIEW)
+    wanted = {injection.id for injection in texts() if injection.kind not in left_out}
+    assert {pair.injection for pair in pairs} == wanted
 
 
 def test_records_are_drawn_by_seed_alone() -> None:

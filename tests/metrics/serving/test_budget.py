@@ -47,10 +47,12 @@ def test_every_fault_of_a_price_table_is_named(table: Any, said: list[str]) -> N
         assert part in str(failure.value)
 
 
-def test_file_that_is_no_yaml(tmp_path: Path) -> None:
-    (tmp_path / "p.yaml").write_text("a: [")
-    with pytest.raises(ValueError, match=r"p\.yaml: expected YAML or JSON"):
-        Prices.read(tmp_path / "p.yaml")
+@pytest.mark.parametrize("name", ["p.yaml", "p.json"])
+@pytest.mark.parametrize("data", [b"a: [", b"\xff\xfe\xfa"])
+def test_file_that_is_no_yaml(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ValueError, match=r"p\.(yaml|json): expected YAML or JSON"):
+        Prices.read(tmp_path / name)
 
 
 def test_unknown_model_names_near_ones() -> None:
