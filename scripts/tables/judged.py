@@ -11,6 +11,7 @@ from .columns import head
 from .model import Table
 
 TIER = "judge"
+_OVERALL = ("holistic_", "dimensions_")
 _SHOWN = {
     "paper": "the pictures that the public judge shows (with the reference: no input), every dimension asked",
     "standard": "input, output and, with the reference, the reference image; only dimensions that apply",
@@ -53,6 +54,12 @@ def notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str
             f"reference; the judge sees {_SHOWN[layout]}. Its prompt is this project's own, since the published one "
             "isn't public: not comparable with published Holistic scores."
         )
+    shown = [column.metric for column in table.columns if column.tier == TIER]
+    if any(not metric.startswith(_OVERALL) for metric in shown):
+        # of the single dimensions some aren't asked of a config: layout standard
+        unasked = [name for tier in judged.values() for name, figures in tier.metrics.items() if not figures.n]
+        if unasked:
+            yield f"{', '.join(map(head, dict.fromkeys(unasked)))}: not applicable to these records, and not asked."
     if any(_is_stub(tier) for tier in judged.values()):
         yield "[stub]: a stub of a server made up these scores; they mean nothing."
     for system, tier in judged.items():

@@ -54,6 +54,17 @@ def test_the_heading_says_whose_layout_the_judge_saw() -> None:
     assert "only dimensions that apply" in foot(document)
 
 
+def test_a_dimension_that_does_not_apply_is_said_to_be_so() -> None:
+    """It has no column, since it has no number; who looks for it is told why."""
+    file = judged("alpha", [4.0, 2.0], options={"layout": "standard"})
+    assert "not applicable" not in foot(built(file))
+    shown = built(file, diagnostics=True)
+    (told,) = [line for line in foot(shown).splitlines() if "not applicable to these records, and not asked" in line]
+    assert "cross modal consistency w., " in told
+    assert "cross modal consistency w.o., " in told
+    assert "anatomical accuracy w.," not in told
+
+
 def test_scores_of_two_judges_never_stand_in_one_column() -> None:
     other = "medgen_judge|v:0.1.0|protocol:paper|judge:another|rubric:v2-ab|layout:paper|scale:1-5"
     with pytest.raises(UsageError, match="another"):
