@@ -10,7 +10,20 @@ from importlib import import_module
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-SECTIONS = ("startup", "text", "pixel", "module", "whole", "several", "scale", "tables", "judge", "run", "export")
+SECTIONS = (
+    "startup",
+    "text",
+    "pixel",
+    "module",
+    "whole",
+    "several",
+    "scale",
+    "remote",
+    "tables",
+    "judge",
+    "run",
+    "export",
+)
 
 
 def main(names: list[str]) -> None:

@@ -29,6 +29,7 @@ from ..servers.hub import Hub
 from . import parquet
 from . import scored
 
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 COUNT = 24
 COMMIT, LATER = "a" * 40, "b" * 40
 SIZE = 200_000  # bytes added to each image, behind its end
@@ -291,6 +292,30 @@ def test_every_process_fetches_what_it_scores(
     score_tasks(tasks, built, options.out, Ranks(rank=0, size=2, device="cpu", store=EveryOther()))
     edit = sum(len(content) for name, content in pushed.items() if name.startswith("edit"))
     assert 0.4 * edit < sum(served(hub, ".parquet")) - before < 0.6 * edit
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_stream_goes_through_a_module_as_the_page_shows(
+    hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import datasets
+
+    import medgen_bench
+
+    edits = datasets.load_dataset("medgen-bench", "edit", edition="sample", split="test").take(10)
+    edits = edits.cast_column("output_images", datasets.List(datasets.Image(decode=False)))
+    rows = [{"id": row["id"], "image": {**row["output_images"][0], "path": None}} for row in edits]
+    rows[3]["image"] = None
+    features = datasets.Features({"id": datasets.Value("string"), "image": datasets.Image()})
+    datasets.Dataset.from_list(rows, features=features).to_parquet(tmp_path / "made.parquet")
+    card = b"---\nconfigs:\n- config_name: edit\n  data_files:\n  - split: test\n    path: edit/test-*\n---\n"
+    content = (tmp_path / "made.parquet").read_bytes()
+    hub.add("datasets", "me/my-system", COMMIT, {"edit/test-00000-of-00001.parquet": content, "README.md": card})
+    (shown,) = re.findall(r"```python\n(.*?)```", (DOCS / "remote.md").read_text(), re.DOTALL)
+    names = {"medgen_bench": medgen_bench}
+    exec(compile(shown, "remote.md", "exec"), names)
+    assert "'psnr': 100.0" in capsys.readouterr().out
+    assert not list((tmp_path / "hub").rglob("*.parquet"))
 
 
 @pytest.mark.parametrize("kind", ["bytes", "list", "mixed", "paths"])

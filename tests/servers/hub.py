@@ -13,6 +13,7 @@ import socket
 import struct
 import threading
 from dataclasses import dataclass
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -289,6 +290,7 @@ def _is_lfs(name: str) -> bool:
     return name.endswith((".parquet", ".bin", ".safetensors"))
 
 
+@lru_cache(maxsize=64)
 def _etag(name: str, data: bytes) -> str:
     """As the Hub does it: the git object of a small file, the SHA-256 of a large one."""
     if _is_lfs(name):
