@@ -67,6 +67,12 @@ _MARKUP = re.compile(r"</?(?:b|strong|i|em|u|span|code|mark|s)>|<\|[^|<>\n]{1,30
 _LATEX = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathsf|mathit)\s?\{([^{}]{0,500})\}")
 
 
+def after_thought(text: str) -> str:
+    """What stands behind the last reasoning block (`<think>…</think>`); all of the text where none is closed."""
+    ends = [match.end() for match in _THOUGHT_END.finditer(text)]
+    return text[ends[-1] :] if ends else text
+
+
 def unwrap(text: str) -> tuple[str, bool]:
     """The answer proper, one line a line, white space collapsed, blank lines dropped.
 
@@ -74,9 +80,7 @@ def unwrap(text: str) -> tuple[str, bool]:
         The text and whether it is concluded: False if a reasoning block was opened and never closed, in which case
         what it holds is still returned, since an answer tag or a box may stand in it.
     """
-    thought_ends = [match.end() for match in _THOUGHT_END.finditer(text)]
-    if thought_ends:
-        text = text[thought_ends[-1] :]
+    text = after_thought(text)
     concluded = _THOUGHT_START.search(text) is None
     if len(text) > LIMIT:
         text = text[:_HEAD] + "\n" + text[_HEAD - LIMIT :]

@@ -208,7 +208,7 @@ def bert_scores(
     for start in range(0, len(pairs), BATCH):
         batch = pairs[start : start + BATCH]
         new = sorted({text for pair in batch for text in pair} - set(states), key=lambda text: (-lengths[text], text))
-        for part in _batches(new, lengths):
+        for part in batches(new, lengths):
             states.update(_encode(made, part))
         for pair in batch:
             f1 = _match(states[pair[1]], states[pair[0]])
@@ -220,7 +220,7 @@ def bert_scores(
     return [scores[pair] for pair in zip(candidates, references, strict=True)]
 
 
-def _batches(texts: Sequence[str], lengths: Mapping[str, int]) -> Iterator[list[str]]:
+def batches(texts: Sequence[str], lengths: Mapping[str, int]) -> Iterator[list[str]]:
     """Texts, longest first, in batches of nearly equal lengths: little padding to compute."""
     batch: list[str] = []
     for text in texts:

@@ -70,13 +70,13 @@ def statistics(candidate: str, reference: str) -> dict[str, float]:
     }
 
 
-def corpus_bleu(rows: Sequence[Mapping[str, float]]) -> float | None:
-    """sacreBLEU's corpus BLEU, 0-1, from rows of `statistics`; None of no rows."""
+def corpus_bleu(rows: Sequence[Mapping[str, float]], names: Sequence[str] = STATISTICS) -> float | None:
+    """sacreBLEU's corpus BLEU, 0-1, from rows of `statistics`, which are called `names` there; None of no rows."""
     if not rows:
         return None
     from sacrebleu.metrics import BLEU
 
-    sums = [int(sum(row[name] for row in rows)) for name in STATISTICS]
+    sums = [int(sum(row[name] for row in rows)) for name in names]
     score = BLEU.compute_bleu(
         correct=sums[2 : 2 + ORDER],
         total=sums[2 + ORDER :],

@@ -1,11 +1,13 @@
 """The text tier: BLEU, BERTScore and exact match of answers against reference answers, under both protocols."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from . import bleu
+from .answer_text import is_blank
 from .bertscore import LAYERS
 from .bertscore import LIMIT
 from .bertscore import Encoder
@@ -14,26 +16,28 @@ from .bertscore import baseline
 from .bertscore import bert_scores
 from .bertscore import find_encoder
 from .bertscore import short_name
-from .blank import normal_filling
-from .blank import parse_blank
-from .exact_match import parse_choice
 from .failures import is_refusal
-from .options import whole_option
 from .rows import Row
+from .sentence import sentence_name
 from .signature import signature
-from .text_samples import BLANK
-from .text_samples import CHOICE
+from .text_em import add_em
+from .text_extras import Extras
+from .text_extras import Pair
 from .text_samples import CLOSED
 from .text_samples import Sample
 from .text_samples import normalise
 from .text_samples import read_samples
+from .text_specs import EXTRAS
 from .text_specs import METRICS
+from .text_specs import bleu_statistics
+from .text_specs import in_section
 from .text_specs import specs
 from .weights import PUBMEDBERT
 from .weights import WeightsUnavailable
 
 __all__ = ["METRICS", "TextTier", "specs"]
 
+_BERT = ("bertscore", "bertscore_rescaled")
 REVISION = 1  # of what the numbers mean; a change makes journals score again
 
 
@@ -48,6 +52,8 @@ class TextTier:
         baseline_path: a baseline file of bert-score's format (LAYER,P,R,F): adds `bertscore_rescaled`; `standard` only.
         device: torch's name; default CUDA where there is some.
         offline: don't try to download weights.
+        extras: some of `radgraph`, `sentence`, `negation`, `sections` (`text_extras`); default none.
+        sentence_model: the text encoder of `sentence`: a Hub id, a folder, or `NAME=FOLDER`.
 
     Attributes:
         specs, columns, signature: as `module.Tier`.
@@ -70,6 +76,8 @@ class TextTier:
         baseline_path: str | Path | None = None,
         device: str | None = None,
         offline: bool | None = None,
+        extras: Sequence[str] = (),
+        sentence_model: str | None = None,
     ) -> None:
         if baseline_path is not None and protocol != "standard":
             raise ValueError(f"baseline_path: the {protocol} protocol doesn't rescale; use protocol='standard'")
@@ -79,18 +87,24 @@ class TextTier:
             "model": short_name(model),
             "rescaled": baseline_path is not None,
         }
-        self.specs = specs(protocol, tuple(metrics), model, baseline_path is not None)
+        self.specs = specs(protocol, tuple(metrics), model, baseline_path is not None, extras, sentence_model)
+        if extras:
+            self.options["extras"] = [name for name in EXTRAS if name in extras]
+            self.options["sentence_model"] = sentence_name(sentence_model) if sentence_model else None
         self.protocol = protocol
         self.device = device
-        self.metrics = {spec.name for spec in self.specs}
-        self._bert_names = [spec.name for spec in self.specs if spec.name.startswith("bertscore")]
+        self.metrics = dict.fromkeys(spec.name for spec in self.specs)
+        self._bert_names = [name for name in self.metrics if name.partition("[")[0] in _BERT]
         self.unavailable: dict[str, str] = {}
         self._encoder: Encoder | None = None
         if self._bert_names:
             try:
                 self._encoder = find_encoder(model, num_layers, offline)
             except WeightsUnavailable as error:
-                self.unavailable = dict.fromkeys(self._bert_names, str(error))
+                lacking = (name for name in self.metrics if name.startswith("bertscore"))
+                self.unavailable = dict.fromkeys(lacking, str(error))
+        self._extras = Extras(self.options.get("extras", ()), sentence_model, device, offline)
+        self.unavailable |= self._extras.unavailable
         self._baseline = None
         if baseline_path is not None and self._encoder is not None:
             self._baseline = baseline(Path(baseline_path), self._encoder.layers)
@@ -100,8 +114,9 @@ class TextTier:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of all floats that a row may hold."""
-        more = (*bleu.STATISTICS,) if self._is_corpus else ()
-        return (*(spec.name for spec in self.specs), *more, *(("em_chance",) if "em" in self.metrics else ()))
+        more = [column for spec in self.specs for column in spec.statistics]
+        chance = ("em_chance",) if "em" in self.metrics else ()
+        return (*(spec.name for spec in self.specs), *more, *chance, *self._extras.columns)
 
     @property
     def _is_corpus(self) -> bool:
@@ -121,6 +136,7 @@ class TextTier:
             }
         if "em" in self.metrics:
             parts["em"] = "option or blank parsed"
+        parts |= self._extras.definition()
         return {"tier": self.name, "revision": REVISION, "protocol": self.protocol, "metrics": parts}
 
     def _signature(self) -> str:
@@ -136,7 +152,7 @@ class TextTier:
             parts["lib"] = f"bert-score-{version('bert-score')}"
         if "em" in self.metrics:
             parts["em"] = f"option-or-blank-{'parsed-only' if self.protocol == 'paper' else 'all-closed'}"
-        return signature("medgen_text", {**parts, "rev": REVISION})
+        return signature("medgen_text", {**parts, **self._extras.signature(), "rev": REVISION})
 
     def score(
         self,
@@ -163,93 +179,97 @@ class TextTier:
             UserWarning: options of an open task, which nothing uses.
         """
         samples = read_samples(predictions, references, choices, tasks)
-        berts = self._bert(samples)
-        return [self._row(sample, bert) for sample, bert in zip(samples, berts, strict=True)]
+        views = {"": {index: self._compared(sample) for index, sample in enumerate(samples)}}
+        for section, pairs in self._extras.section_pairs(samples).items():
+            views[section] = {index: self._normalised(samples[index], pair) for index, pair in pairs.items()}
+        values: list[dict[str, float]] = [{} for _ in samples]
+        reasons: list[dict[str, str]] = [{} for _ in samples]
+        flags: list[list[str]] = [[] for _ in samples]
+        berts = self._bert(samples, views)
+        for section, compared in views.items():
+            for index, pair in compared.items():
+                sample, bert = samples[index], berts.get((section, index))
+                self._add_bleu(in_section("bleu", section), sample, pair, values[index], reasons[index])
+                self._add_bert(section, sample, bert, values[index], reasons[index])
+                if not section:
+                    if "em" in self.metrics and sample.task in CLOSED:
+                        add_em(sample, values[index], reasons[index])
+                    flags[index] += _flags(sample, bert)
+        self._extras.add(samples, views, values, reasons, flags)
+        return [Row(*row) for row in zip(values, reasons, map(tuple, flags), strict=True)]
 
-    def _compared(self, sample: Sample) -> tuple[str, str]:
+    def _compared(self, sample: Sample) -> Pair:
         """Candidate and reference as BLEU and BERTScore see them."""
-        if self.protocol == "standard":
-            return sample.text, sample.reference
-        return (
-            normalise(sample.text, sample.task, sample.options),
-            normalise(sample.reference, sample.task, sample.options),
-        )
+        return self._normalised(sample, (sample.text, sample.reference))
 
-    def _bert(self, samples: Sequence[Sample]) -> list[Score | None]:
-        scores: list[Score | None] = [None] * len(samples)
-        if self._encoder is None:
-            return scores
-        seen = [index for index, sample in enumerate(samples) if not sample.reason and not sample.is_blank]
-        pairs = [self._compared(samples[index]) for index in seen]
-        found = bert_scores([pair[0] for pair in pairs], [pair[1] for pair in pairs], self._encoder, self.device)
-        for index, score in zip(seen, found, strict=True):
-            scores[index] = score
+    def _normalised(self, sample: Sample, pair: Pair) -> Pair:
+        if self.protocol == "standard":
+            return pair
+        candidate, reference = (normalise(text, sample.task, sample.options) for text in pair)
+        return candidate, reference
+
+    def _bert(self, samples: Sequence[Sample], views: Mapping[str, Mapping[int, Pair]]) -> dict[tuple[str, int], Score]:
+        """(section, index) -> score, of those that have two texts."""
+        scores: dict[tuple[str, int], Score] = {}
+        # Whole texts by themselves: beside sections they would be in other batches, which can move their last bits.
+        for sections in ({""}, set(views) - {""}):
+            seen = {
+                (section, index): pair
+                for section in sorted(sections)
+                for index, pair in views[section].items()
+                if not samples[index].reason and not is_blank(pair[0])
+            }
+            if self._encoder is not None:
+                pairs = seen.values()
+                found = bert_scores(
+                    [pair[0] for pair in pairs], [pair[1] for pair in pairs], self._encoder, self.device
+                )
+                scores |= dict(zip(seen, found, strict=True))
         return scores
 
-    def _row(self, sample: Sample, bert: Score | None) -> Row:
-        values: dict[str, float] = {}
-        reasons: dict[str, str] = {}
-        flags = []
-        if "bleu" in self.metrics:
-            self._add_bleu(sample, values, reasons)
-        for name in self._bert_names:
-            if name in self.unavailable:
+    def _add_bert(
+        self, section: str, sample: Sample, bert: Score | None, values: dict[str, float], reasons: dict[str, str]
+    ) -> None:
+        for plain in self._bert_names:
+            name = in_section(plain, section)
+            if name not in self.metrics:
+                continue  # rescaled scores are of whole texts
+            if plain in self.unavailable:
                 reasons[name] = "weights_missing"
             elif sample.reason:
                 reasons[name] = sample.reason
             else:
                 f1 = bert.f1 if bert is not None else 0.0
-                values[name] = self._rescaled(f1) if name.startswith("bertscore_rescaled") else f1
-        if "em" in self.metrics and sample.task in CLOSED:
-            _add_em(sample, values, reasons)
-        if not sample.reason and sample.is_blank:
-            flags.append("empty")
-        if not sample.reason and is_refusal(sample.text):
-            flags.append("refused")
-        if bert is not None and bert.truncated:
-            flags.append("truncated")
-        return Row(values, reasons, tuple(flags))
+                values[name] = self._rescaled(f1) if plain.startswith("bertscore_rescaled") else f1
 
     def _rescaled(self, f1: float) -> float:
         low = self._baseline or 0.0
         return (f1 - low) / (1 - low)
 
-    def _add_bleu(self, sample: Sample, values: dict[str, float], reasons: dict[str, str]) -> None:
-        candidate, reference = self._compared(sample)
+    def _add_bleu(
+        self, name: str, sample: Sample, pair: Pair, values: dict[str, float], reasons: dict[str, str]
+    ) -> None:
+        if name not in self.metrics:
+            return
+        candidate, reference = ("" if is_blank(pair[0]) else pair[0]), pair[1]
         if self._is_corpus and sample.reason != "reference_missing":
-            values.update(bleu.statistics("" if sample.is_blank else candidate, reference))
+            found = bleu.statistics(candidate, reference)
+            values[name] = found["bleu"]
+            columns = zip(bleu.STATISTICS, bleu_statistics(name), strict=True)
+            values |= {own: found[plain] for plain, own in columns}
         elif not sample.reason:
-            values["bleu"] = 0.0 if sample.is_blank else bleu.sentence_bleu(candidate, reference)
+            values[name] = bleu.sentence_bleu(candidate, reference) if candidate else 0.0
         if sample.reason:
-            values.pop("bleu", None)
-            reasons["bleu"] = sample.reason
+            values.pop(name, None)
+            reasons[name] = sample.reason
 
 
-def _add_em(sample: Sample, values: dict[str, float], reasons: dict[str, str]) -> None:
-    expected: str | None
-    if sample.task == CHOICE:
-        option = whole_option(sample.reference, sample.options)
-        expected = option.letter if option is not None else None
-    else:
-        expected = normal_filling(sample.reference) or None
-    if expected is None:
-        # Without options, or with an answer that is none of them, nothing can be right.
-        reasons["em"] = "reference_missing"
-        return
-    if sample.task == CHOICE:
-        values["em_chance"] = 1 / len(sample.options)
-    if sample.reason:
-        values["em"], reasons["em"] = 0.0, sample.reason
-        return
-    if sample.task == CHOICE:
-        parsed = parse_choice(sample.text, sample.options)
-        right = parsed.answer == expected
-    else:
-        parsed = parse_blank(sample.text)
-        # A reference of several lines is never a last line.
-        right = parsed.answer == expected or normal_filling(sample.text) == expected
-    values["em"] = float(right)
-    if not right and is_refusal(sample.text) and (parsed.answer is None or sample.task == BLANK):
-        reasons["em"] = "refused"
-    elif not right and parsed.answer is None:
-        reasons["em"] = parsed.status
+def _flags(sample: Sample, bert: Score | None) -> list[str]:
+    flags = []
+    if not sample.reason and sample.is_blank:
+        flags.append("empty")
+    if not sample.reason and is_refusal(sample.text):
+        flags.append("refused")
+    if bert is not None and bert.truncated:
+        flags.append("truncated")
+    return flags

@@ -14,6 +14,7 @@ from .options import whole_option
 CHOICE = "multiple-choice"
 BLANK = "blank-filling"
 CLOSED = (CHOICE, BLANK)
+REPORT = "report-generation"
 # What only a closed task's name holds. Other tasks may have any name, these modules don't know them.
 _CLOSED_WORDS = {"choice", "choices", "multichoice", "mcq", "mcqa", "blank", "blanks", "cloze"}
 _NEAR = 0.8  # of difflib's similarity

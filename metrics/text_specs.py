@@ -5,18 +5,38 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import bleu
+from . import closed_findings
 from .bertscore import short_name
 from .failures import is_system_failure
 from .rows import MetricSpec
 from .rows import Row
 from .rows import mean
+from .sections import SECTIONS
+from .sentence import sentence_name
 
 METRICS = ("bleu", "bertscore", "em")
+EXTRAS = ("radgraph", "sentence", "negation", "sections")
 PROTOCOLS = ("paper", "standard")
+RADGRAPH, NEGATION = "radgraph_f1", "negation_agreement"
+
+
+def in_section(metric: str, section: str) -> str:
+    """A metric's name where it is of one section; "" is the whole text.
+
+    >>> in_section("bertscore[biobert]", "findings"), in_section("bleu", "")
+    ('bertscore_findings[biobert]', 'bleu')
+    """
+    base, bracket, rest = metric.partition("[")
+    return f"{base}_{section}{bracket}{rest}" if section else metric
 
 
 def specs(
-    protocol: str = "paper", metrics: Sequence[str] = METRICS, model: str | None = None, rescaled: bool = False
+    protocol: str = "paper",
+    metrics: Sequence[str] = METRICS,
+    model: str | None = None,
+    rescaled: bool = False,
+    extras: Sequence[str] = (),
+    sentence_model: str | None = None,
 ) -> tuple[MetricSpec, ...]:
     """The metrics' names, ranges and averages; loads nothing.
 
@@ -25,9 +45,11 @@ def specs(
         metrics: some of `METRICS`.
         model: as `TextTier`; another encoder's score is named after it, `bertscore[all-MiniLM-L6-v2]`.
         rescaled: with the rescaled BERTScore, `bertscore_rescaled`.
+        extras: some of `EXTRAS`; `sections` adds each other metric of texts a section, `bleu_findings`.
+        sentence_model: as `TextTier`; its similarity is named after it, `sentence[all-MiniLM-L6-v2]`.
 
     Raises:
-        ValueError: an unknown protocol or metric.
+        ValueError: an unknown protocol, metric or extra, or one that lacks what it needs.
     """
     if protocol not in PROTOCOLS:
         raise ValueError(f"protocol: expected one of {', '.join(PROTOCOLS)}, got {protocol!r}")
@@ -36,41 +58,87 @@ def specs(
         raise ValueError(
             f"metrics: expected some of {', '.join(METRICS)}, got {', '.join(map(repr, unknown)) or 'none'}"
         )
+    _check_extras(extras, metrics, sentence_model)
     encoder = short_name(model)
     suffix = f"[{encoder}]" if encoder is not None else ""
     found = {
-        "bleu": [_bleu_spec(protocol)],
+        "bleu": [_bleu_spec(protocol, "bleu")],
         "bertscore": [MetricSpec(f"bertscore{suffix}", -1.0, 1.0)],
         "em": [_em_spec(protocol)],
     }
     if rescaled:
         # The baseline's own score is 0; there is no lower end that a failure could be set to.
         found["bertscore"].append(MetricSpec(f"bertscore_rescaled{suffix}", None, 1.0))
-    return tuple(spec for name in METRICS if name in metrics for spec in found[name])
+    plain = [spec for name in METRICS if name in metrics for spec in found[name]]
+    return (*plain, *_extra_specs(protocol, plain, extras, sentence_model))
 
 
-def _bleu_spec(protocol: str) -> MetricSpec:
+def _check_extras(extras: Sequence[str], metrics: Sequence[str], sentence_model: str | None) -> None:
+    unknown = [name for name in extras if name not in EXTRAS]
+    if isinstance(extras, str) or unknown:
+        raise ValueError(f"extras: expected a list of some of {', '.join(EXTRAS)}, got {extras!r}")
+    if "sentence" in extras and not sentence_model:
+        raise ValueError(
+            "sentence_model: the extra `sentence` needs a text encoder (Hub id or folder), none is taken by default; "
+            "e.g. sentence-transformers/all-MiniLM-L6-v2"
+        )
+    if sentence_model and "sentence" not in extras:
+        raise ValueError("sentence_model: only the extra `sentence` uses it; name the extra, too")
+    if "sections" in extras and not {"bleu", "bertscore", "radgraph", "sentence"} & {*metrics, *extras}:
+        raise ValueError(
+            "extras: `sections` needs a metric to score sections by: bleu, bertscore, radgraph or sentence"
+        )
+
+
+def _extra_specs(
+    protocol: str, plain: Sequence[MetricSpec], extras: Sequence[str], sentence_model: str | None
+) -> list[MetricSpec]:
+    of_texts = [spec for spec in plain if spec.name.partition("[")[0] in ("bleu", "bertscore")]
+    found = []
+    if "radgraph" in extras:
+        found.append(MetricSpec(RADGRAPH, 0.0, 1.0))
+    if "sentence" in extras:
+        found.append(MetricSpec(f"sentence[{sentence_name(str(sentence_model))}]", -1.0, 1.0))
+    of_texts += found
+    if "negation" in extras:
+        found.append(MetricSpec(NEGATION, 0.0, 1.0, extras=_negation_extras))
+    if "sections" in extras:
+        found += [
+            _bleu_spec(protocol, in_section("bleu", section))
+            if spec.name == "bleu"
+            else MetricSpec(in_section(spec.name, section), spec.low, spec.high)
+            for spec in of_texts
+            for section in SECTIONS
+        ]
+    return found
+
+
+def bleu_statistics(name: str) -> tuple[str, ...]:
+    """The columns of a corpus BLEU's sums: those of `bleu.STATISTICS` under the metric's own name."""
+    return tuple(column.replace("bleu", name, 1) for column in bleu.STATISTICS)
+
+
+def _bleu_spec(protocol: str, name: str) -> MetricSpec:
     if protocol == "paper":
-        return MetricSpec("bleu", 0.0, 1.0)
+        return MetricSpec(name, 0.0, 1.0)
+    statistics = bleu_statistics(name)
+
+    def average(rows: Sequence[Row]) -> float | None:
+        return bleu.corpus_bleu([row.values for row in rows if name in row.values], statistics)
+
+    def average_worst(rows: Sequence[Row]) -> float | None:
+        """A system's failure counts as an empty text: it adds the reference's length and no match."""
+        counted = [row.values for row in rows if name in row.values or is_system_failure(row.reasons.get(name, ""))]
+        return bleu.corpus_bleu(counted, statistics)
+
     return MetricSpec(
-        "bleu",
+        name,
         0.0,
         1.0,
-        average=_corpus_bleu,
-        average_worst=_corpus_bleu_worst,
-        statistics=bleu.STATISTICS,
+        average=average,
+        average_worst=average_worst,
+        statistics=statistics,
         of_sums=bleu.corpus_bleu_of_sums,
-    )
-
-
-def _corpus_bleu(rows: Sequence[Row]) -> float | None:
-    return bleu.corpus_bleu([row.values for row in rows if "bleu" in row.values])
-
-
-def _corpus_bleu_worst(rows: Sequence[Row]) -> float | None:
-    """A system's failure counts as an empty text: it adds the reference's length and no match."""
-    return bleu.corpus_bleu(
-        [row.values for row in rows if "bleu" in row.values or is_system_failure(row.reasons.get("bleu", ""))]
     )
 
 
@@ -87,4 +155,18 @@ def _em_extras(rows: Sequence[Row]) -> Mapping[str, Any]:
         "parsed": sum("em" not in row.reasons for row in closed),
         "closed": len(closed),
         "chance": mean([row.values["em_chance"] for row in closed if "em_chance" in row.values]),
+    }
+
+
+def _negation_extras(rows: Sequence[Row]) -> Mapping[str, Any]:
+    asserted, agreed, contradicted = (
+        int(sum(row.values.get(column, 0.0) for row in rows)) for column in closed_findings.COLUMNS
+    )
+    compared = agreed + contradicted
+    return {
+        "asserted": asserted,
+        "compared": compared,
+        "agreed": agreed,
+        "contradicted": contradicted,
+        "of_compared": agreed / compared if compared else None,
     }

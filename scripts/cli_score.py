@@ -72,6 +72,15 @@ def score(
     text_baseline: Annotated[
         Path | None, typer.Option(help="bert-score's baseline file of the encoder: standard adds rescaled values.")
     ] = None,
+    text_extras: Annotated[
+        str,
+        typer.Option(
+            help="Beside the other text metrics, separated by commas: radgraph, sentence, negation, sections."
+        ),
+    ] = "",
+    sentence_model: Annotated[
+        str | None, typer.Option(help="Text encoder of the extra `sentence` (Hub id or folder); it has no default.")
+    ] = None,
     embedding_model: Annotated[
         str | None,
         typer.Option(help="Vision encoder (Hub id or folder, open-clip:ID); default MedImageInsight, the paper's."),
@@ -119,6 +128,8 @@ def score(
         text_model=text_model,
         text_layers=text_layers,
         text_baseline=text_baseline,
+        text_extras=tuple(name.strip() for name in text_extras.split(",") if name.strip()),
+        sentence_model=sentence_model,
         embedding_model=embedding_model,
         embedding_weights=embedding_weights,
         embedding_dtype=embedding_dtype.value,

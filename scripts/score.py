@@ -126,9 +126,9 @@ def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, h
     built = build_tiers(tasks, names, options, here.device, here.size)
     _prepare(built, _sentinel(options) if here.is_main else None)
     for name, tier in built.items():
-        for metric, why in tier.scorer.unavailable.items():
-            if here.is_main:
-                say(f"{name}: {metric} is left unscored: {why}")
+        for why in dict.fromkeys(tier.scorer.unavailable.values()) if here.is_main else ():
+            metrics = [metric for metric, told in tier.scorer.unavailable.items() if told == why]
+            say(f"{name}: {', '.join(metrics)} {'are' if metrics[1:] else 'is'} left unscored: {why}")
     try:
         score_tasks(tasks, built, options.out, here)
         gone = exchange_digests(tasks, here)
@@ -281,6 +281,7 @@ def _arguments(paths: Sequence[str], options: ScoreOptions, config: str | None, 
         "config": config,
         "system": system,
         "tiers": ",".join(options.tiers),
+        "text_extras": ",".join(options.text_extras) or None,
         "image_root": named.pop("image_roots"),
     }
     for name, value in named.items():

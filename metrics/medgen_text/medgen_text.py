@@ -33,6 +33,9 @@ Options, when the module is loaded, or in compute together with predictions:
     num_layers: the layer that BERTScore compares; default 12 for PubMedBERT, else the encoder's last.
     baseline_path: standard only; a baseline file of bert-score's format adds the rescaled value.
     device, offline: where the encoder runs; whether weights may be downloaded.
+    extras: which of "radgraph" (RadGraph F1 of reports), "sentence" (cosine of sentence embeddings), "negation"
+        (agreement on closed findings), "sections" (FINDINGS and IMPRESSION of reports); default none.
+    sentence_model: the text encoder of "sentence": a Hub id, a folder, or NAME=FOLDER; it has no default.
 """
 
 _CITATION = """

@@ -27,6 +27,8 @@ class ScoreOptions:
     text_model: str | None = None
     text_layers: int | None = None
     text_baseline: Path | None = None
+    text_extras: tuple[str, ...] = ()
+    sentence_model: str | None = None
     embedding_model: str | None = None
     embedding_weights: Path | None = None
     embedding_dtype: str = "float32"

@@ -293,6 +293,8 @@ class TextWork(Work):
             baseline_path=options.user.text_baseline,
             device=options.device,
             offline=options.offline,
+            extras=options.user.text_extras,
+            sentence_model=options.user.sentence_model,
         )
         self.options = self.scorer.options
 

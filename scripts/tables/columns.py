@@ -13,6 +13,9 @@ from medgen_metrics.judge.rubric import VIEWS
 from medgen_metrics.judge.rubric import rubric
 from medgen_metrics.judge.specs import dimension
 from medgen_metrics.rows import MetricSpec
+from medgen_metrics.sections import SECTIONS
+from medgen_metrics.text_specs import EXTRAS
+from medgen_metrics.text_specs import in_section
 from medgen_metrics.weights import REGISTRY
 
 from ..errors import UsageError
@@ -38,6 +41,10 @@ HEADS = {
     "changed_gain": "Done in (%)",
     "kept_mae": "Error out (grey)",
     "psnr_gain": "PSNR gain (dB)",
+    # The text tier's extras.
+    "radgraph_f1": "RadGraph F1 (RG_ER)",
+    "sentence": "Sentence cosine",
+    "negation_agreement": "Negation agreement",
 }
 # Diagnostics of the pixel tier (`medgen_metrics.locality`), and the judge's single dimensions: shown on request, never
 # ranked.
@@ -55,6 +62,10 @@ HEADS |= {
 }
 # PBScore is BERTScore on PubMedBERT alone; on another encoder it goes by the general name.
 VARIANT_HEADS = {"bertscore": "BERTScore", "bertscore_rescaled": "BERTScore (rescaled)"}
+# A report's sections, each metric of texts by itself.
+OF_TEXTS = ("bleu", "bertscore", "radgraph_f1", "sentence")
+HEADS |= {in_section(name, section): f"{HEADS[name]} {section}" for name in OF_TEXTS for section in SECTIONS}
+VARIANT_HEADS |= {in_section("bertscore", section): f"BERTScore {section}" for section in SECTIONS}
 UNITS = {"psnr": "dB", "psnr_gain": "dB", "changed_mae": "grey levels", "kept_mae": "grey levels"}
 # Tier -> module whose `specs(**options)` gives the tier's metric specs.
 MODULES = {
@@ -157,16 +168,20 @@ def order(metric: str) -> tuple[int, str]:
 def column_signature(signature: str, metric: str) -> str:
     """A tier's signature without the parts that belong to its other metrics: equal where the column's definition is.
 
-    A part belongs to the metric it is called after; `weights` and `lib` belong to the metrics that have weights.
+    A part belongs to the metric it is called after, `sections` to metrics of one section; `weights` and `lib` belong to
+    the metrics that have weights.
     """
-    own = split_name(metric)[0].partition("_")[0]
+    base = split_name(metric)[0]
+    own = base.partition("_")[0]
+    beside = "sections" if base.endswith(tuple(f"_{section}" for section in SECTIONS)) else ""
     have_weights = {*(weights.metric for weights in REGISTRY.values()), "cosine"}
     name, *parts = signature.split("|")
     keys = [part.partition(":")[0] for part in parts]
     kept = [
         part
         for part, key in zip(parts, keys, strict=True)
-        if key == own or (own in have_weights if key in ("weights", "lib") else key not in HEADS)
+        if key in (own, beside)
+        or (own in have_weights if key in ("weights", "lib") else key not in HEADS and key not in EXTRAS)
     ]
     return "|".join([name, *kept])
 

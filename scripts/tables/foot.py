@@ -10,6 +10,7 @@ from dataclasses import replace
 from ..result_file import Tier
 from ..result_file import shorten
 from . import columns
+from . import foot_texts
 from . import judged
 from .foot_failures import FLAGS
 from .foot_failures import bounds_notes
@@ -48,6 +49,7 @@ def table_notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]], show: Sho
         *intervals(table),
         *(positions(table) if show.anchors else ()),
         *(diagnostics(table) if show.diagnostics else ()),
+        *foot_texts.notes(table, tiers),
         *judged.notes(table, tiers),
         *_not_scored(table, tiers),
         *_unavailable(table, tiers),
@@ -208,11 +210,14 @@ def _unavailable(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Itera
                 if "weights_missing" in figures.failures:
                     lacking[metric].append(system)
                     messages[metric] = tier.unavailable.get(metric, "score again on a machine that has them")
+    heads: dict[tuple[str, str], list[str]] = defaultdict(list)
     for metric in sorted(lacking, key=columns.order):
         weights = columns.weights_of(metric)
         remedy = f"medgen-bench weights fetch {weights}, then score again" if weights else messages[metric]
         some = "" if len(lacking[metric]) == len(tiers) else f" for {', '.join(lacking[metric])}"
-        yield f"{columns.head(metric)}: no weights{some}: {remedy}"
+        heads[some, remedy].append(columns.head(metric))
+    for (some, remedy), names in heads.items():
+        yield f"{', '.join(names)}: no weights{some}: {remedy}"
 
 
 def _signatures(tables: Sequence[Table]) -> Iterable[str]:

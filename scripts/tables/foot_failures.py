@@ -27,6 +27,10 @@ FLAGS = {
     "empty": "blank answers, 0 in BLEU and BERTScore, wrong in EM",
     "refused": "refusals, scored as the text they are",
     "truncated": "texts over the encoder's 512 tokens, cut",
+    "sentence_truncated": "texts over the sentence encoder's limit, cut",
+    "radgraph_truncated": "reports over 512 words, cut before RadGraph",
+    "no_findings": "answers without the section FINDINGS that the reference has, 0 in its scores",
+    "no_impression": "answers without the section IMPRESSION that the reference has, 0 in its scores",
 }
 
 

@@ -198,6 +198,8 @@ def test_the_command_line_for_processes_means_the_same_options(tmp_path: Path, m
         text_model="some/model",
         text_layers=6,
         text_baseline=tmp_path / "b.tsv",
+        text_extras=("sentence", "sections"),
+        sentence_model="some/sentences",
         embedding_model="some/encoder",
         embedding_weights=tmp_path / "m.pt",
         image_roots=(tmp_path / "a", tmp_path / "b"),
