@@ -125,17 +125,10 @@ class JudgeTier:
         in_process = judges.InProcess(device=device, dtype=dtype, revision=revision, batch_size=batch_size)
         self.judges = judges.chosen(model, url, backend, jury, in_process=in_process, offline=offline)
         names = [judge.name for judge in self.judges]
-        self.options: dict[str, Any] = {
-            "protocol": protocol,
-            "rubric": rubric,
-            "layout": layout,
-            "scale": scale,
-            "views": list(self.views),
-            "samples": samples,
-            "judges": names,
-        }
+        asked: dict[str, Any] = {"protocol": protocol, "rubric": rubric, "layout": layout, "scale": scale}
+        self.options: dict[str, Any] = {**asked, "views": list(self.views), "samples": samples, "judges": names}
         self.specs = specs(**self.options)
-        self.columns = judge_specs.columns(self.specs, self.views, self.options["judges"])
+        self.columns = judge_specs.columns(self.specs, self.views, names)
         self._rows = VerdictRows(self.rubric, protocol, self.views, samples, tuple(names))
         self._asker = Asker(
             self.judges,
