@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from medgen_scripts import result_file
 from medgen_scripts.scoring import journal
 
+from ..spawned import free_port
 from .scored import write_data
 from .scored import write_predictions
 
@@ -63,6 +65,47 @@ def test_two_processes_give_the_rows_of_one(work: Path, undisturbed: dict[str, A
     for config in ("edit", "vqa"):
         written = [line for path in (tmp_path / "scores" / "mine").glob(f"{config}.*.jsonl") for line in path.open()]
         assert len(written) == COUNT
+
+
+PYTHON = shlex.quote(sys.executable)
+LAUNCHES = {
+    "accelerate": [
+        f"ACCELERATE_USE_CPU=true {PYTHON} -m accelerate.commands.launch --multi_gpu --num_processes 2 "
+        "--num_machines 1 --mixed_precision no --dynamo_backend no --main_process_port NUMBER -m medgen_scripts.score"
+    ],
+    "two nodes of torchrun": [
+        f"{PYTHON} -m torch.distributed.run --nnodes 2 --node-rank {node} --nproc-per-node 1 --rdzv-backend c10d "
+        "--rdzv-endpoint 127.0.0.1:NUMBER --rdzv-id 1 -m medgen_scripts.score"
+        for node in range(2)
+    ],
+    # as `srun` starts them: each is told its number by the environment, and nothing looks after them
+    "the environment": [
+        f"RANK={rank} WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=NUMBER {PYTHON} -m medgen_scripts.score"
+        for rank in range(2)
+    ],
+}
+
+
+@pytest.mark.parametrize("launch", LAUNCHES)
+def test_any_launchers_processes_give_the_rows_of_one(
+    work: Path, undisturbed: dict[str, Any], tmp_path: Path, launch: str
+) -> None:
+    arguments = shlex.join(command(work, tmp_path, "--expect-processes", "2", "--config", "vqa")[4:])
+    port = str(free_port())
+    started = [
+        subprocess.Popen(
+            ["bash", "-c", f"exec env {line.replace('NUMBER', port)} {arguments}"],
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for line in LAUNCHES[launch]
+    ]
+    said = "".join(each.communicate(timeout=300)[1] for each in started)
+    assert [each.returncode for each in started] == [0] * len(started), said
+    assert "ended early" not in said
+    assert result_file.load(tmp_path / "results" / "mine.json").configs == {"vqa": undisturbed["vqa"]}
+    assert sum(len(path.read_text().splitlines()) for path in (tmp_path / "scores").rglob("*.jsonl")) == COUNT
 
 
 def test_a_fault_is_told_once_by_several_processes(work: Path, tmp_path: Path) -> None:
