@@ -189,13 +189,22 @@ def _against_reference(
         record.features[content] = feature
     elif image is not None:
         wanted.setdefault(content, (image, depth))
+    refused: dict[str, Unscored] = {}
     for name, (shown, depth) in wanted.items():
         found = record.features.get(name) or known(name)
         if found is not None:
             record.features[name] = found
         elif preprocess is not None:
-            record.depths[name] = depth
-            record.pixels[name] = preprocess(shown)
+            try:
+                record.pixels[name] = preprocess(shown)
+                record.depths[name] = depth
+            except Unscored as failure:
+                refused[name] = failure
+    if content in refused:
+        refused = {name: Unscored("reference_missing", refused[content].detail) for name in wanted}
+    for system, mine in enumerate(record.candidates):
+        if mine in refused:
+            record.failures[system] = record.failures[system] or refused[mine]
 
 
 def _content(source: Any, where: str, window: Window, picture: Picture | None = None) -> tuple[str, Picture | None]:

@@ -11,12 +11,27 @@ from typing import Protocol
 import numpy as np
 from PIL import Image
 
+from ..failures import Unscored
+
 if TYPE_CHECKING:
     import torch
 
 
 DTYPES = ("float32", "bfloat16", "float16")
 """Of weights and layers; embeddings are float32 in any case."""
+
+
+ASPECT = 200  # longer side by shorter side
+
+
+def check_aspect(image: Image.Image) -> None:
+    """For encoders that scale the shorter side to a fixed length: a file of 300 bytes would need gigabytes there.
+
+    Raises:
+        Unscored: `too_large`.
+    """
+    if max(image.size) > ASPECT * min(image.size):
+        raise Unscored("too_large", f"{image.width}x{image.height}; this encoder takes at most {ASPECT} to 1")
 
 
 class EncoderFault(ValueError):
@@ -34,7 +49,11 @@ class Encoder(Protocol):
     def device(self) -> "torch.device": ...
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
-        """The pixels [...] that the encoder wants of an 8-bit RGB image of any size. Called from several threads."""
+        """The pixels [...] that the encoder wants of an 8-bit RGB image of any size. Called from several threads.
+
+        Raises:
+            Unscored: it can't be brought to the encoder's size.
+        """
         ...
 
     def encode(self, pixels: Sequence[np.ndarray]) -> np.ndarray:

@@ -22,6 +22,7 @@ from ..devices import inference
 from ..file_digests import file_digest
 from ..signature import digest
 from .base import Found
+from .base import check_aspect
 from .base import unit
 
 if TYPE_CHECKING:
@@ -84,7 +85,12 @@ class OpenClipModel:
         self._model = model.eval().requires_grad_(False).to(device, self._dtype)
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
-        """The model's own preprocessing: float32 [channels, height, width]."""
+        """The model's own preprocessing: float32 [channels, height, width].
+
+        Raises:
+            Unscored: see `base.check_aspect`.
+        """
+        check_aspect(image)
         return np.asarray(self._transform(image), dtype=np.float32)
 
     def encode(self, pixels: Sequence[np.ndarray]) -> np.ndarray:

@@ -19,6 +19,7 @@ from ..bertscore import quiet
 from ..devices import inference
 from ..file_digests import folder_digest
 from .base import Found
+from .base import check_aspect
 from .base import unit
 
 if TYPE_CHECKING:
@@ -113,7 +114,12 @@ class TransformersModel:
             )
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
-        """The model's own preprocessing: float32 [channels, height, width], whatever the size."""
+        """The model's own preprocessing: float32 [channels, height, width], whatever the size.
+
+        Raises:
+            Unscored: see `base.check_aspect`.
+        """
+        check_aspect(image)
         return np.asarray(self._processor(images=image, return_tensors="np")["pixel_values"][0], dtype=np.float32)
 
     def encode(self, pixels: Sequence[np.ndarray]) -> np.ndarray:

@@ -142,6 +142,16 @@ def test_reasons(model: str) -> None:
     assert values(rows)[5] == pytest.approx(1.0)
 
 
+def test_a_strip_is_not_scaled_up_to_gigabytes(model: str) -> None:
+    strip, good = np.zeros((1, 30_000, 3), np.uint8), picture(1)
+    rows = EmbeddingTier(model=model).score_systems([[strip, good, good], [good, strip, good]], [good, good, strip])
+    assert [reasons(system) for system in rows] == [
+        ["too_large", None, "reference_missing"],
+        [None, "too_large", "reference_missing"],
+    ]
+    assert rows[1][0].values[METRIC] == pytest.approx(1.0)
+
+
 def test_deep_images_go_through_one_map(model: str) -> None:
     def file(levels: np.ndarray) -> bytes:
         return png(levels.astype(np.uint16))
