@@ -78,16 +78,11 @@ LAUNCHES = {
         "--rdzv-endpoint 127.0.0.1:NUMBER --rdzv-id 1 -m medgen_scripts.score"
         for node in range(2)
     ],
-    # as `srun` starts them: each is told its number by the environment, and nothing looks after them
-    "the environment": [
-        f"RANK={rank} WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=NUMBER {PYTHON} -m medgen_scripts.score"
-        for rank in range(2)
-    ],
 }
 
 
 @pytest.mark.parametrize("launch", LAUNCHES)
-def test_any_launchers_processes_give_the_rows_of_one(
+def test_a_launchers_processes_give_the_rows_of_one(
     work: Path, undisturbed: dict[str, Any], tmp_path: Path, launch: str
 ) -> None:
     arguments = shlex.join(command(work, tmp_path, "--expect-processes", "2", "--config", "vqa")[4:])
