@@ -16,11 +16,13 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
+from . import closed_findings
 from .module import Tier
 from .pixel import PixelTier
 from .rows import MetricSpec
 from .rows import Row
 from .text import TextTier
+from .text_specs import NEGATION
 
 _COUNTED = ("sum", "counted", "applicable", "scored")  # a metric's sums, whatever it is
 
@@ -149,7 +151,11 @@ def _sums(rows: Sequence[Row], spec: MetricSpec) -> list[float]:
 
 
 # of each metric that has further figures
-_EXTRA_COLUMNS = {"em": ("right", "parsed", "closed", "chance", "choices"), "psnr": ("mse", "identical", "compared")}
+_EXTRA_COLUMNS = {
+    "em": ("right", "parsed", "closed", "chance", "choices"),
+    "psnr": ("mse", "identical", "compared"),
+    NEGATION: closed_findings.COLUMNS,
+}
 
 
 def _extra_columns(spec: MetricSpec) -> tuple[str, ...]:
@@ -179,10 +185,15 @@ def _sum_beside(rows: Sequence[Row], spec: MetricSpec, column: str) -> float:
 
 
 def _extras(sums: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The further figures of exact match and of PSNR, as their specs' `extras` have them."""
+    """The further figures of exact match, PSNR and closed findings, as their specs' `extras` have them."""
     if "closed" in sums:
         figures = {name: sums[name] for name in ("right", "parsed", "closed")}
         return {**figures, "chance": sums["chance"] / sums["choices"]}
+    if closed_findings.COLUMNS[0] in sums:
+        asserted, agreed, contradicted = (sums[column] for column in closed_findings.COLUMNS)
+        compared = agreed + contradicted
+        counts = {"asserted": asserted, "compared": compared, "agreed": agreed, "contradicted": contradicted}
+        return {**counts, "of_compared": agreed / compared}
     error = sums["mse"] / sums["compared"]
     pooled = 10 * torch.log10(255**2 / error)
     return {

@@ -70,3 +70,21 @@ def test_metrics_of_one_call() -> None:
     module.add_batch(predictions=["a"], references=["a"])
     with pytest.raises(ValueError, match="scored already"):
         module.compute(protocol="standard")
+
+
+def test_extras_are_options_of_the_module(minilm: str) -> None:
+    options = {
+        "metrics": ["bleu"],
+        "extras": ["sentence", "negation"],
+        "sentence_model": f"M={minilm}",
+        "device": "cpu",
+    }
+    module = evaluate.load(FOLDER, **options)
+    predictions, references = ["No mass.", "A mass.", None], ["No mass.", "No mass.", "A mass."]
+    result = module.compute(predictions=predictions, references=references, return_per_sample=True)
+    rows = TextTier(**options).score(predictions, references)
+    for name in ("bleu", "sentence[M]", "negation_agreement"):
+        assert result["per_sample"][name] == [row.values.get(name) for row in rows]
+    assert (result["negation_agreement"], result["negation_agreement_contradicted"]) == (0.5, 1)
+    with pytest.raises(ValueError, match="`sentence` needs a text encoder"):
+        evaluate.load(FOLDER, extras=["sentence"])

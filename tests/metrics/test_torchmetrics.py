@@ -17,7 +17,7 @@ from ..spawned import in_two
 
 ROOT = Path(__file__).resolve().parents[2]
 PIXEL: dict[str, Any] = {"metrics": ["ssim", "psnr"]}
-TEXT: dict[str, Any] = {"metrics": ["bleu", "em"]}
+TEXT: dict[str, Any] = {"metrics": ["bleu", "em"], "extras": ["negation", "sections"]}
 
 ANSWERS = [
     ("the answer is B.", "B. two", ["A. one", "B. two"], "multiple-choice"),
@@ -26,6 +26,7 @@ ANSWERS = [
     ("a nodule of nine mm in the right upper lobe", "a nodule of nine mm in the left lobe", [], "question-answering"),
     ("left lung", "left lung", [], "blank-filling"),
     ("", "the heart is enlarged", [], "question-answering"),
+    ("FINDINGS: no mass at all", "FINDINGS: a mass\nIMPRESSION: a mass, no effusion", [], "report-generation"),
 ]
 
 
