@@ -22,10 +22,9 @@ from .jsonl import MAX_LINE
 from .jsonl import Findings
 from .jsonl import Place
 from .jsonl import shorten
-from .parquet_file import bytes_given
 from .parquet_file import is_image
-from .parquet_file import leaves
 from .parquet_file import opened
+from .parquet_groups import row_groups
 from .remote_file import RemoteFile
 from .remote_path import AnyPath
 from .remote_path import RemotePath
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=AnyPath)
 
-BATCH = 16  # rows decoded at a time
 MAX_GROUP = 2**30
 """The most bytes of images in one row group: it is the least that a reader holds. `datasets` writes some 100 rows."""
 
@@ -151,13 +149,12 @@ def _rows(file: Path | RemoteFile, findings: Findings, shard: str | None) -> Ite
 
     number = 0
     try:
-        # Of images on this machine buffering ahead would hold whole row groups; elsewhere none are read here.
-        with opened(file, is_ahead=isinstance(file, RemoteFile)) as reader:
+        with opened(file) as reader:
             images = [column.name for column in reader.schema_arrow if is_image(column.type)]
             _check(file, reader, images)
-            for group in range(reader.num_row_groups):
+            for group, batches in enumerate(row_groups(file, reader, images)):
                 start = number
-                for batch, shapes in _batches(reader, group, images):
+                for batch, shapes in batches:
                     for index in range(batch.num_rows):
                         number += 1
                         place = number if shard is None else f"{shard}:{number}"
@@ -175,57 +172,6 @@ def _rows(file: Path | RemoteFile, findings: Findings, shard: str | None) -> Ite
             f"{file}: expected a readable Parquet file, got (after row {number}): {type(error).__name__}: {cause}; "
             "write or download it again"
         ) from error
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """What an image column of a row group is known to hold without its bytes.
-
-    Attributes:
-        cells: its cells without bytes; None where it has nothing else.
-        is_embedded: whether all images have bytes (else none has); None: only the bytes tell.
-    """
-
-    cells: Any
-    is_embedded: bool | None
-
-    def cell(self, row: int) -> Any:
-        """A cell without its bytes; {} stands for an image of which there is nothing else."""
-        if self.cells is not None:
-            return self.cells[row].as_py()
-        return {} if self.is_embedded else None
-
-
-def _batches(
-    reader: "pq.ParquetFile", group: int, images: Sequence[str]
-) -> Iterator[tuple["pa.RecordBatch", dict[str, _Shape]]]:
-    """A few rows at a time, with image columns only where nothing but their bytes tells which cells have any."""
-    shapes = {name: _shape(reader, group, name) for name in images}
-    names = [name for name in reader.schema_arrow.names if name not in shapes or shapes[name].is_embedded is None]
-    for batch in reader.iter_batches(batch_size=BATCH, row_groups=[group], columns=names, use_threads=False):
-        yield batch, shapes
-
-
-def _shape(reader: "pq.ParquetFile", group: int, column: str) -> _Shape:
-    data, others = leaves(reader.schema, column)
-    metadata = reader.metadata.row_group(group)
-    given = bytes_given(metadata, data)
-    cells = None
-    if others and given is not None:
-        cells = reader.read_row_group(group, columns=others, use_threads=False).column(0).combine_chunks()
-    if given == 0:
-        return _Shape(cells, False)
-    # An image with bytes is an image: are they as many, they are the same ones.
-    count = metadata.num_rows if data == column else None if cells is None else _images_in(cells)
-    return _Shape(cells, True if given is not None and given == count else None)
-
-
-def _images_in(cells: Any) -> int:
-    from pyarrow import types
-
-    while not types.is_struct(cells.type):
-        cells = cells.flatten()
-    return len(cells) - int(cells.null_count)
 
 
 def _check(file: Path | RemoteFile, reader: "pq.ParquetFile", images: Sequence[str]) -> None:

@@ -60,6 +60,7 @@ class Hub(ThreadingHTTPServer):
         repositories: (kind, id) -> revision -> path -> content. `main` is an alias of a commit.
         log: all requests, in order of their answers.
         drops: faults to come; each happens once.
+        has_ranges: whether it answers requests for parts of a file.
         refusals: end of a file's path -> the status that its requests are answered with.
         uploads: large files that were sent, by SHA-256, and are in no commit yet.
     """
@@ -72,6 +73,7 @@ class Hub(ThreadingHTTPServer):
         self.heads: dict[tuple[str, str], str] = {}
         self.log: list[Request] = []
         self.drops: list[Drop] = []
+        self.has_ranges = True
         self.refusals: dict[str, int] = {}
         self.uploads: dict[str, bytes] = {}
 
@@ -234,7 +236,7 @@ class _Handler(BaseHTTPRequestHandler):
         if _is_lfs(name):
             headers |= {"X-Linked-Etag": headers["ETag"], "X-Linked-Size": str(len(data))}
         wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        if wanted is None:
+        if wanted is None or not self.server.has_ranges:
             self._send(200, data, headers)
             return
         first, last = int(wanted[1]), min(int(wanted[2] or len(data) - 1), len(data) - 1)
