@@ -66,7 +66,8 @@ class EmbeddingTier:
         weights: MedImageInsight's checkpoint, or a folder that holds it; None finds or fetches it.
         cache: a folder where the references' embeddings are kept for later runs and other processes; None keeps none.
         device: where the encoder runs, e.g. `cuda:1`; None: the current GPU, else the processor.
-        dtype: of the encoder, one of `DTYPES`. Half precision is faster on a GPU and moves a cosine by some 1e-3.
+        dtype: of the encoder, one of `DTYPES`. Half precision is for speed on a GPU; see the card for what it
+            does to scores.
         offline: don't try the network for weights; None: as the environment says.
 
     Raises:
