@@ -35,8 +35,8 @@ from .backends.transformers_model import messages
 from .callback_measures import asking_of
 from .callback_measures import tiers_of
 from .errors import UsageError
-from .predictions import GIVES
-from .predictions import Prediction
+from .prediction import GIVES
+from .prediction import Prediction
 from .records import load_records
 from .running.options import RunOptions
 from .running.selection import selected

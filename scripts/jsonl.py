@@ -1,6 +1,7 @@
-"""Reading JSONL that anyone may have written: every line is accounted for, nothing crashes, bad lines are findings."""
+"""JSONL: reading what anyone may have written (every line is accounted for, bad ones are findings), and writing it."""
 
 import hashlib
+import json
 from collections.abc import Iterator
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -129,3 +130,12 @@ def _without_surrogates(value: Any) -> tuple[Any, int]:
         row = {key: item for (key, _), (item, _) in zip(keys, values, strict=True)}
         return row, sum(count for _, count in [*keys, *values])
     return value, 0
+
+
+def to_line(row: Mapping[str, Any]) -> bytes:
+    """A row as one line of strict JSON (no NaN) with its newline."""
+    line = json.dumps(row, ensure_ascii=False, allow_nan=False)
+    try:
+        return line.encode("utf-8") + b"\n"
+    except UnicodeEncodeError:  # a lone surrogate in a model's text: escaped, it can be written
+        return json.dumps(row, allow_nan=False).encode("ascii") + b"\n"

@@ -1,11 +1,9 @@
-"""Predictions files: reading ours and the public evaluator's, every bad row reported in one pass; and writing ours."""
+"""Predictions files: reading ours and the public evaluator's, every bad row reported in one pass."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
-from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -26,42 +24,15 @@ from .jsonl import Findings
 from .jsonl import JsonLines
 from .jsonl import Place
 from .jsonl import shorten
+from .prediction import GIVES
+from .prediction import Prediction
 from .predictions_parquet import ParquetRows
 from .predictions_parquet import is_parquet
 from .records import Records
 from .remote_path import AnyPath
 
-GIVES = {"vqa": ("text",), "edit": ("image",), "gen": ("text", "image")}  # what each config asks of a system
-
 _OURS = frozenset({"text", "image"})
 _PUBLIC = frozenset({"response", "output_image", "raw_response", "sample_id", "category"})
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """What a system answered for one record.
-
-    Attributes:
-        id: the record's id, whatever the row was joined by.
-        text: the text as given, an error sentence included; None if there is none.
-        image: the image, a file's path or its cell in a Parquet file; None if there is none.
-        text_reason, image_reason: why there is no usable output of that kind (`failures.SYSTEM`), None where there is
-            one or the row has nothing to say about it: `error_text` where the system reported an error (an error
-            sentence or an `error` entry), `missing` where nothing is there or the named file does not exist.
-        error: the reported error in words.
-        meta: the row's own `meta`, not interpreted; to the public evaluator's rows `saw_sheet` is added where the
-            system was shown several images as one.
-        several_images: how many images the row names where it names more than one; the first is taken.
-    """
-
-    id: str
-    text: str | None = None
-    image: ImageSource | None = None
-    text_reason: str | None = None
-    image_reason: str | None = None
-    error: str | None = None
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    several_images: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,12 +301,3 @@ def _images(value: Any) -> list[str | EmbeddedImage] | None:
     if isinstance(value, list) and all(isinstance(item, str | EmbeddedImage) and item for item in value):
         return value
     return None
-
-
-def to_line(row: Mapping[str, Any]) -> bytes:
-    """A row as one line of strict JSON (no NaN) with its newline."""
-    line = json.dumps(row, ensure_ascii=False, allow_nan=False)
-    try:
-        return line.encode("utf-8") + b"\n"
-    except UnicodeEncodeError:  # a lone surrogate in a model's text: escaped, it can be written
-        return json.dumps(row, allow_nan=False).encode("ascii") + b"\n"

@@ -121,8 +121,8 @@ class Rows(BaseModel):
 
     def with_tiers(self, tiers: Mapping[str, TierRows]) -> "Rows":
         """The same records with these tiers."""
-        columns: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self)(**columns, **tiers)
+        fields: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**fields, **tiers})
 
     def unpack(self, tier: str) -> list[Row]:
         """A tier's rows, one a record."""

@@ -17,7 +17,7 @@ from .join import id_config
 from .join import sample_key
 from .jsonl import Findings
 from .jsonl import shorten
-from .predictions import Prediction
+from .prediction import Prediction
 from .predictions import read_predictions
 from .records import Record
 from .records import Records

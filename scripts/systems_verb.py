@@ -12,7 +12,7 @@ from .backends import base
 from .backends.base import IN_PROCESS
 from .errors import Failure
 from .errors import UsageError
-from .predictions import GIVES
+from .prediction import GIVES
 from .systems import SYSTEMS
 from .systems.file import SystemFile
 from .systems.file import catalogue

@@ -27,8 +27,8 @@ from .errors import UsageError
 from .jsonl import Findings
 from .jsonl import Place
 from .jsonl import shorten
-from .predictions import GIVES
-from .predictions import Prediction
+from .prediction import GIVES
+from .prediction import Prediction
 from .predictions import Predictions
 from .predictions import read_predictions
 from .progress import progress

@@ -9,8 +9,8 @@ from medgen_metrics.signature import digest
 
 from ..backends import pictures
 from ..errors import UsageError
-from ..predictions import GIVES
-from ..predictions import to_line
+from ..jsonl import to_line
+from ..prediction import GIVES
 from ..progress import progress
 from ..records import Record
 from ..records import Records

@@ -17,7 +17,7 @@ from medgen_metrics.serving.redact import Redactor
 from ..backends.base import Ask
 from ..backends.base import Backend
 from ..backends.base import Gave
-from ..predictions import GIVES
+from ..prediction import GIVES
 from ..systems.file import Component
 from ..systems.file import SystemFile
 from . import images

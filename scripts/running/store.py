@@ -22,8 +22,8 @@ from ..atomic import replacing
 from ..atomic import write_bytes
 from ..errors import Failure
 from ..errors import UsageError
+from ..jsonl import to_line
 from ..lock import hold
-from ..predictions import to_line
 from ..records import Records
 from .found_rows import FoundRows
 from .found_rows import Place

@@ -14,7 +14,7 @@ from medgen_metrics.signature import digest
 
 from ..errors import Failure
 from ..errors import UsageError
-from ..predictions import Prediction
+from ..prediction import Prediction
 from ..records import Record
 from .work import Sample
 from .work import Work

@@ -8,7 +8,7 @@ from dataclasses import field
 from pathlib import Path
 
 from ..errors import UsageError
-from ..predictions import Prediction
+from ..prediction import Prediction
 from ..predictions import Predictions
 from ..predictions import read_predictions
 from ..records import Record

@@ -16,7 +16,7 @@ from ..errors import Failure
 from ..errors import UsageError
 from ..image_source import as_input
 from ..image_source import sha256_of
-from ..predictions import Prediction
+from ..prediction import Prediction
 from ..records import Record
 from . import judge_options
 from .judging import JudgeWork

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from medgen_metrics.rows import Row
 
-from ..predictions import Prediction
+from ..prediction import Prediction
 from ..records import Record
 
 Sample = tuple[Record, Prediction | None]

@@ -9,7 +9,7 @@ from typing import Any
 
 from medgen_metrics.signature import digest
 
-from ..predictions import GIVES
+from ..prediction import GIVES
 from ..records import Record
 from ..records import Records
 from .base import Response

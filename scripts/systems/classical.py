@@ -14,7 +14,7 @@ from PIL import Image
 
 from medgen_metrics import images
 
-from ..predictions import GIVES
+from ..prediction import GIVES
 from ..records import Record
 from .base import Response
 from .baselines import TRACK

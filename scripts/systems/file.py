@@ -20,7 +20,7 @@ from medgen_metrics.serving.redact import Redactor
 from medgen_metrics.signature import digest
 
 from ..errors import UsageError
-from ..predictions import GIVES
+from ..prediction import GIVES
 from .component import Component
 
 Shape = Literal["vlm", "editor", "unified", "compositional"]

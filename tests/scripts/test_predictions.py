@@ -10,10 +10,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from medgen_scripts.errors import UsageError
-from medgen_scripts.predictions import Prediction
+from medgen_scripts.jsonl import to_line
+from medgen_scripts.prediction import Prediction
 from medgen_scripts.predictions import Predictions
 from medgen_scripts.predictions import read_predictions
-from medgen_scripts.predictions import to_line
 from medgen_scripts.records import Records
 
 from .given import record

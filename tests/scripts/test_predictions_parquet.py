@@ -13,7 +13,7 @@ import pytest
 from medgen_scripts import predictions_parquet
 from medgen_scripts.errors import UsageError
 from medgen_scripts.image_source import EmbeddedImage
-from medgen_scripts.predictions import Prediction
+from medgen_scripts.prediction import Prediction
 from medgen_scripts.predictions import Predictions
 from medgen_scripts.predictions import read_predictions
 from medgen_scripts.predictions_parquet import holds_predictions

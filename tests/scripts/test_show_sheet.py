@@ -9,7 +9,7 @@ from PIL import Image
 from PIL import ImageDraw
 from PIL import ImageFont
 
-from medgen_scripts.predictions import Prediction
+from medgen_scripts.prediction import Prediction
 from medgen_scripts.records import Record
 from medgen_scripts.show import Output
 from medgen_scripts.show import heading

@@ -10,7 +10,7 @@ import pytest
 
 from medgen_metrics.judge.tier import JudgeTier
 from medgen_scripts.cli import main
-from medgen_scripts.predictions import Prediction
+from medgen_scripts.prediction import Prediction
 from medgen_scripts.records import Picture
 from medgen_scripts.records import Record
 from medgen_scripts.result_file import Figures

@@ -8,12 +8,15 @@ import pytest
 from PIL import Image
 
 from medgen_metrics.rows import Row
-from medgen_scripts.predictions import Prediction
+from medgen_scripts.errors import UsageError
+from medgen_scripts.prediction import Prediction
 from medgen_scripts.records import Picture
 from medgen_scripts.records import Record
 from medgen_scripts.scoring.options import ScoreOptions
 from medgen_scripts.scoring.tiers import PixelWork
+from medgen_scripts.scoring.tiers import TextWork
 from medgen_scripts.scoring.tiers import TierOptions
+from medgen_scripts.scoring.tiers import build
 from medgen_scripts.scoring.tiers import image_digests
 
 
@@ -75,3 +78,16 @@ def test_the_key_changes_with_the_input() -> None:
     other = replace(RECORD, input_images=(picture(32, 24, seed=9),))
     assert image_digests((RECORD, None))[1] != image_digests((other, None))[1]
     assert json.dumps(image_digests((RECORD, None))) == json.dumps(image_digests((replace(RECORD), None)))
+
+
+def test_extras_of_texts_reach_their_tier() -> None:
+    work = TextWork(TierOptions(ScoreOptions(offline=True, text_extras=("negation", "sections"))))
+    report = "FINDINGS: No mass.\nIMPRESSION: Normal."
+    record = replace(RECORD, task="report-generation", answer=report, output_images=())
+    answers = [Prediction(RECORD.id, report), None]
+    scored, missing = work.score([(record, answer) for answer in answers])
+    names = {"negation_agreement", "bleu_findings", "bleu_impression"}
+    assert names <= scored.values.keys()
+    assert {missing.reasons[name] for name in names} == {"missing"}
+    with pytest.raises(UsageError, match="tier text: extras: expected a list of some of radgraph, sentence"):
+        build("text", TierOptions(ScoreOptions(offline=True, text_extras=("rouge",))))
