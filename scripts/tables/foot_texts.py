@@ -53,13 +53,12 @@ def notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str
 def _counts(tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str]:
     told = []
     for system, scored in tiers.items():
-        figures: Mapping[str, Any] = {}
-        if TIER in scored and NEGATION in scored[TIER].metrics:
-            figures = scored[TIER].metrics[NEGATION].model_extra or {}
-        if figures.get("asserted"):
+        made = scored[TIER].metrics.get(NEGATION) if TIER in scored else None
+        counts: Mapping[str, Any] = (made.model_extra if made is not None else None) or {}
+        if made is not None and counts.get("asserted"):
             told.append(
-                f"{system} {figures['agreed']:,} of {figures['asserted']:,} alike, {figures['contradicted']:,} the "
-                "other way round"
+                f"{system} {counts['agreed']:,} of {counts['asserted']:,} in {made.scored:,} records alike, "
+                f"{counts['contradicted']:,} the other way round"
             )
     if told:
         yield f"Closed findings stated: {'; '.join(told)}."

@@ -20,6 +20,7 @@ VALUES = {
     **{"bleu": 0.5, "bleu_findings": 0.25, "bleu_impression": 0.0, "sentence[M]": 0.75, "radgraph_f1": 0.5},
     **{"negation_agreement": 0.5, **COUNTS},
 }
+ONE = {"negation_agreement": 1.0, "negation_asserted": 1.0, "negation_agreed": 1.0, "negation_contradicted": 0.0}
 
 
 def texts(system: str, rows: list[Row], extras: list[str] | None = None, **options: Any) -> ResultFile:
@@ -40,7 +41,7 @@ def test_heads() -> None:
 
 
 def test_extras_stand_behind_the_other_columns_and_are_explained() -> None:
-    document = built(texts("alpha", [Row(VALUES, {}, ("no_impression",)), Row({"bleu": 0.5})], EXTRAS))
+    document = built(texts("alpha", [Row(VALUES, {}, ("no_impression",)), Row({"bleu": 0.5, **ONE})], EXTRAS))
     assert [column.metric for column in document.tables[0].columns] == [
         *("bleu", "radgraph_f1", "sentence[M]", "negation_agreement", "bleu_findings", "bleu_impression"),
     ]
@@ -50,7 +51,7 @@ def test_extras_stand_behind_the_other_columns_and_are_explained() -> None:
         "RadGraph F1 (RG_ER): entities of reports",
         "Sentence cosine: of mean-pooled token vectors",
         "Negation agreement: of the findings of a closed list",
-        "Closed findings stated: alpha 2 of 4 alike, 1 the other way round.",
+        "Closed findings stated: alpha 3 of 5 in 2 records alike, 1 the other way round.",
         "an answer without it scores 0 there",
         "no_impression: alpha 1/2 (50.0%)",
         "no_impression: answers without the section IMPRESSION",
