@@ -22,7 +22,7 @@ from medgen_metrics.rows import Row
 from medgen_metrics.schema_faults import faults
 
 from ..errors import UsageError
-from ..scoring.tiers import UNRESIZED
+from ..scoring.image_work import UNRESIZED
 
 _EXAMPLE = "{sets: {mine: {ssim: {at_least: 0.7}, lpips: {at_most: 0.6}}}}"
 FAILED = "failed:"  # flag of a row whose output failed, followed by the reason

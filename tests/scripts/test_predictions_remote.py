@@ -17,11 +17,11 @@ from medgen_scripts.errors import UsageError
 from medgen_scripts.score import build_tiers
 from medgen_scripts.score import score
 from medgen_scripts.scoring.drive import score_tasks
+from medgen_scripts.scoring.image_work import PixelWork
 from medgen_scripts.scoring.jobs import jobs
 from medgen_scripts.scoring.launch import LocalStore
 from medgen_scripts.scoring.launch import Ranks
 from medgen_scripts.scoring.task import read_tasks
-from medgen_scripts.scoring.tiers import PixelWork
 
 from ..servers.hub import Drop
 from ..servers.hub import Hub

@@ -202,8 +202,11 @@ def test_the_command_line_for_processes_means_the_same_options(tmp_path: Path, m
         sentence_model="some/sentences",
         embedding_model="some/encoder",
         embedding_weights=tmp_path / "m.pt",
+        embedding_cache=tmp_path / "features",
+        embedding_dtype="bfloat16",
         image_roots=(tmp_path / "a", tmp_path / "b"),
         offline=True,
+        download=True,
         judge=JudgeOptions(
             judge_url=("http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"),
             judge_model="some/judge",
@@ -217,6 +220,11 @@ def test_the_command_line_for_processes_means_the_same_options(tmp_path: Path, m
             temperature=0.5,
             judge_seed=9,
             judge_image_side=512,
+            judge_image_format="jpeg",
+            judge_deadline=30.0,
+            judge_revision="abc",
+            judge_dtype="bfloat16",
+            judge_batch_size=2,
             judge_max_tokens=100,
             judge_concurrency=4,
             judge_format="text",
@@ -232,7 +240,7 @@ def test_the_command_line_for_processes_means_the_same_options(tmp_path: Path, m
         assert unlike_default == set(asdict(given)), "an option at its default shows nothing"
     calls: list[tuple[Any, ...]] = []
     monkeypatch.setattr("medgen_scripts.score.score", lambda *a, **k: calls.append((*a, k)))
-    paths = [tmp_path / "one", Path("-two")]
+    paths = [str(tmp_path / "one"), "-two"]
     with pytest.raises(SystemExit):
         main(["score", *_arguments(paths, chosen, "edit", "a name")])
     assert calls == [(paths, chosen, {"config": "edit", "system": "a name"})]

@@ -12,12 +12,12 @@ from medgen_scripts.errors import UsageError
 from medgen_scripts.prediction import Prediction
 from medgen_scripts.records import Picture
 from medgen_scripts.records import Record
+from medgen_scripts.scoring.image_work import PixelWork
+from medgen_scripts.scoring.image_work import image_digests
 from medgen_scripts.scoring.options import ScoreOptions
-from medgen_scripts.scoring.tiers import PixelWork
-from medgen_scripts.scoring.tiers import TextWork
-from medgen_scripts.scoring.tiers import TierOptions
+from medgen_scripts.scoring.text_work import TextWork
 from medgen_scripts.scoring.tiers import build
-from medgen_scripts.scoring.tiers import image_digests
+from medgen_scripts.scoring.work import TierOptions
 
 
 def picture(width: int, height: int, seed: int = 0) -> Picture:
