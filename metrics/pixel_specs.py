@@ -9,7 +9,7 @@ from .pixel_pairs import IDENTICAL_PSNR
 from .pixel_pairs import psnr
 from .rows import MetricSpec
 from .rows import Row
-from .rows import mean
+from .rows import Summed
 
 PROTOCOLS = ("paper", "standard")
 METRICS = ("ssim", "psnr", "lpips")
@@ -41,7 +41,7 @@ def specs(protocol: str = "paper", metrics: Sequence[str] = METRICS, lpips_net: 
         psnr_spec = MetricSpec("psnr", 0.0, IDENTICAL_PSNR)
     else:
         # Identical images have no finite PSNR: scored by their mse of 0, which ranks them above all others.
-        psnr_spec = MetricSpec("psnr", 0.0, None, extras=_psnr_extras, column="mse")
+        psnr_spec = MetricSpec("psnr", 0.0, None, extras=_PSNR_FIGURES, column="mse")
     known = {
         "ssim": MetricSpec("ssim", -1.0, 1.0),
         "psnr": psnr_spec,
@@ -55,11 +55,17 @@ def _one_of(what: str, value: Any, known: Sequence[str]) -> None:
         raise ValueError(f"{what}: expected {', '.join(known)}; got {value!r}")
 
 
-def _psnr_extras(rows: Sequence[Row]) -> Mapping[str, Any]:
+def _psnr_parts(row: Row) -> tuple[float, float, float]:
+    error = row.values.get("mse")
+    return (0.0, 0.0, 0.0) if error is None else (error, float(not error), 1.0)
+
+
+def _psnr_figures(sums: Mapping[str, float]) -> dict[str, float | None]:
     """`identical_share` of the scored rows, and `pooled`: the PSNR of their mean squared error, which needs no cap."""
-    errors = [row.values["mse"] for row in rows if "mse" in row.values]
-    pooled = mean(errors)
-    return {
-        "identical_share": mean([float(not error) for error in errors]),
-        "pooled": psnr(pooled) if pooled is not None else None,
-    }
+    compared = sums["compared"]
+    if not compared:
+        return {"identical_share": None, "pooled": None}
+    return {"identical_share": sums["identical"] / compared, "pooled": psnr(sums["mse"] / compared)}
+
+
+_PSNR_FIGURES = Summed(("mse", "identical", "compared"), _psnr_parts, _psnr_figures)

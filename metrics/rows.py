@@ -41,6 +41,30 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Summed:
+    """Further figures that are made of sums over rows, so that processes' are merged by adding.
+
+    Attributes:
+        columns: names of what is added up.
+        of_row: a row to which the metric applies -> what it adds to each of them.
+        of_sums: the sums by name -> the figures.
+    """
+
+    columns: tuple[str, ...]
+    of_row: Callable[[Row], Sequence[float]]
+    of_sums: Callable[[Mapping[str, float]], Mapping[str, Any]]
+
+    def sums(self, rows: Sequence[Row]) -> dict[str, float]:
+        """Exactly rounded sums, independent of order."""
+        added = [self.of_row(row) for row in rows]
+        return {name: fsum(row[place] for row in added) for place, name in enumerate(self.columns)}
+
+    def __call__(self, rows: Sequence[Row]) -> Mapping[str, Any]:
+        """The figures of rows."""
+        return self.of_sums(self.sums(rows))
+
+
+@dataclass(frozen=True, slots=True)
 class MetricSpec:
     """How one metric is averaged.
 
@@ -50,7 +74,8 @@ class MetricSpec:
         higher_is_better: direction.
         average: rows to which the metric applies -> mean; default: over scored rows.
         average_worst: the same with every system's failure at its worst, where that is not the mean of values.
-        extras: rows to which the metric applies -> further figures (e.g. EM's right, parsed, closed).
+        extras: rows to which the metric applies -> further figures (e.g. EM's right, parsed, closed); a `Summed` where
+            sums tell them.
         column: the column whose presence says that a row is scored, where that is not the metric's own: the PSNR of
             identical images is no finite number, and they are scored all the same.
         left_out: reasons whose rows are left out of the mean though they have a value.

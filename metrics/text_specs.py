@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-from typing import Any
 
 from . import bleu
 from . import closed_findings
@@ -10,7 +9,7 @@ from .bertscore import short_name
 from .failures import is_system_failure
 from .rows import MetricSpec
 from .rows import Row
-from .rows import mean
+from .rows import Summed
 from .sections import SECTIONS
 from .sentence import sentence_name
 
@@ -101,7 +100,7 @@ def _extra_specs(
         found.append(MetricSpec(f"sentence[{sentence_name(str(sentence_model))}]", -1.0, 1.0))
     of_texts += found
     if "negation" in extras:
-        found.append(MetricSpec(NEGATION, 0.0, 1.0, extras=_negation_extras))
+        found.append(MetricSpec(NEGATION, 0.0, 1.0, extras=_NEGATION_FIGURES))
     if "sections" in extras:
         found += [
             _bleu_spec(protocol, in_section("bleu", section))
@@ -145,23 +144,30 @@ def _bleu_spec(protocol: str, name: str) -> MetricSpec:
 def _em_spec(protocol: str) -> MetricSpec:
     # Published means leave unparsable answers out; every other failure is wrong.
     left_out = ("unparsable",) if protocol == "paper" else ()
-    return MetricSpec("em", 0.0, 1.0, extras=_em_extras, left_out=left_out, is_rate=True)
+    return MetricSpec("em", 0.0, 1.0, extras=_EM_FIGURES, left_out=left_out, is_rate=True)
 
 
-def _em_extras(rows: Sequence[Row]) -> Mapping[str, Any]:
-    closed = [row for row in rows if "em" in row.values]
-    return {
-        "right": sum(row.values["em"] == 1.0 for row in closed),
-        "parsed": sum("em" not in row.reasons for row in closed),
-        "closed": len(closed),
-        "chance": mean([row.values["em_chance"] for row in closed if "em_chance" in row.values]),
-    }
+def _em_parts(row: Row) -> tuple[float, ...]:
+    right, chance = row.values.get("em"), row.values.get("em_chance")
+    if right is None:
+        return (0.0,) * 5
+    return (float(right == 1.0), float("em" not in row.reasons), 1.0, chance or 0.0, float(chance is not None))
 
 
-def _negation_extras(rows: Sequence[Row]) -> Mapping[str, Any]:
-    asserted, agreed, contradicted = (
-        int(sum(row.values.get(column, 0.0) for row in rows)) for column in closed_findings.COLUMNS
-    )
+def _em_figures(sums: Mapping[str, float]) -> dict[str, float | None]:
+    counts = {name: int(sums[name]) for name in ("right", "parsed", "closed")}
+    return {**counts, "chance": sums["chance"] / sums["choices"] if sums["choices"] else None}
+
+
+_EM_FIGURES = Summed(("right", "parsed", "closed", "chance", "choices"), _em_parts, _em_figures)
+
+
+def _negation_parts(row: Row) -> list[float]:
+    return [row.values.get(column, 0.0) for column in closed_findings.COLUMNS]
+
+
+def _negation_figures(sums: Mapping[str, float]) -> dict[str, float | None]:
+    asserted, agreed, contradicted = (int(sums[column]) for column in closed_findings.COLUMNS)
     compared = agreed + contradicted
     return {
         "asserted": asserted,
@@ -170,3 +176,6 @@ def _negation_extras(rows: Sequence[Row]) -> Mapping[str, Any]:
         "contradicted": contradicted,
         "of_compared": agreed / compared if compared else None,
     }
+
+
+_NEGATION_FIGURES = Summed(closed_findings.COLUMNS, _negation_parts, _negation_figures)

@@ -6,6 +6,7 @@
 
 States are sums, so that processes are merged by adding. What sums can't tell is left to the `evaluate` modules: samples
 are not told apart by id (a sampler that pads its last batch counts some twice), and there are no failures by reason.
+As torchmetrics has it, checkpoints hold states only behind `metric.persistent(True)`.
 """
 
 from collections.abc import Mapping
@@ -16,13 +17,13 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from . import closed_findings
 from .module import Tier
 from .pixel import PixelTier
 from .rows import MetricSpec
 from .rows import Row
+from .rows import Summed
+from .signature import digest
 from .text import TextTier
-from .text_specs import NEGATION
 
 _COUNTED = ("sum", "counted", "applicable", "scored")  # a metric's sums, whatever it is
 
@@ -42,6 +43,7 @@ class TierMetric(Metric):
     is_differentiable = False
     higher_is_better = None
 
+    which: Tensor
     samples: Tensor
     sums: Tensor
     beside: Tensor
@@ -49,11 +51,11 @@ class TierMetric(Metric):
     def __init__(self, tier: Tier, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.tier = tier
-        self._beside = tuple(
-            dict.fromkeys(
-                (spec.name, column) for spec in tier.specs for column in (*spec.statistics, *_extra_columns(spec))
-            )
-        )
+        self._beside = tuple((spec.name, column) for spec in tier.specs for column in _columns(spec))
+        # A MetricCollection takes metrics whose states are equal behind their first batch (where all is missing, say)
+        # for one metric. Those of different definitions never are.
+        which = digest([tier.definition, [spec.name for spec in tier.specs]])
+        self.add_state("which", torch.tensor(list(bytes.fromhex(which))), dist_reduce_fx="max")
         self.add_state("samples", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
         shape = (len(tier.specs), len(_COUNTED))
         self.add_state("sums", torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
@@ -74,8 +76,7 @@ class TierMetric(Metric):
         rows = self.tier.score(predictions=predictions, references=references, **inputs)
         self.samples += len(rows)
         self.sums += torch.tensor([_sums(rows, spec) for spec in self.tier.specs], dtype=torch.float64).to(self.sums)
-        specs = {spec.name: spec for spec in self.tier.specs}
-        beside = [_sum_beside(rows, specs[metric], column) for metric, column in self._beside]
+        beside = [added for spec in self.tier.specs for added in _sums_beside(rows, spec)]
         self.beside += torch.tensor(beside, dtype=torch.float64).to(self.beside)
 
     def compute(self) -> dict[str, Tensor]:
@@ -97,9 +98,12 @@ class TierMetric(Metric):
                 statistics = torch.stack([beside[spec.name][column] for column in spec.statistics])
                 value = spec.of_sums(statistics[None].cpu().numpy())[0] if scored else float("nan")
                 found[spec.name] = total.new_tensor(value)
-            if spec.extras is not None:
-                figures = _extras(beside[spec.name])
-                found |= {f"{spec.name}_{name}": value for name, value in figures.items()}
+            if isinstance(spec.extras, Summed):
+                figures = spec.extras.of_sums({name: value.item() for name, value in beside[spec.name].items()})
+                found |= {
+                    f"{spec.name}_{name}": total.new_tensor(float("nan") if value is None else value)
+                    for name, value in figures.items()
+                }
             found[f"{spec.name}_coverage"] = scored / applicable
         found["n"] = self.samples
         return found
@@ -150,53 +154,16 @@ def _sums(rows: Sequence[Row], spec: MetricSpec) -> list[float]:
     return [sum(values), len(values), applicable, sum(spec.is_scored(row) for row in rows)]
 
 
-# of each metric that has further figures
-_EXTRA_COLUMNS = {
-    "em": ("right", "parsed", "closed", "chance", "choices"),
-    "psnr": ("mse", "identical", "compared"),
-    NEGATION: closed_findings.COLUMNS,
-}
+def _columns(spec: MetricSpec) -> tuple[str, ...]:
+    """What is added up beside the metric's own sums."""
+    if spec.extras is not None and not isinstance(spec.extras, Summed):
+        raise ValueError(f"{spec.name}: its further figures are not made of sums; use its module")
+    return (*spec.statistics, *(spec.extras.columns if spec.extras is not None else ()))
 
 
-def _extra_columns(spec: MetricSpec) -> tuple[str, ...]:
-    """What the metric's further figures are made of."""
-    if spec.extras is None:
-        return ()
-    if spec.name not in _EXTRA_COLUMNS:
-        raise ValueError(f"{spec.name}: expected further figures of {', '.join(_EXTRA_COLUMNS)} only; use its module")
-    return _EXTRA_COLUMNS[spec.name]
-
-
-def _sum_beside(rows: Sequence[Row], spec: MetricSpec, column: str) -> float:
-    if spec.name == "em":
-        closed = [row for row in rows if "em" in row.values]
-        chances = [row.values["em_chance"] for row in closed if "em_chance" in row.values]
-        return {
-            "right": sum(row.values["em"] == 1.0 for row in closed),
-            "parsed": sum("em" not in row.reasons for row in closed),
-            "closed": len(closed),
-            "chance": sum(chances),
-            "choices": len(chances),
-        }[column]
-    if spec.name == "psnr":
-        errors = [row.values["mse"] for row in rows if "mse" in row.values]
-        return {"mse": sum(errors), "identical": errors.count(0.0), "compared": len(errors)}[column]
-    return sum(row.values.get(column, 0.0) for row in rows if spec.is_scored(row))
-
-
-def _extras(sums: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The further figures of exact match, PSNR and closed findings, as their specs' `extras` have them."""
-    if "closed" in sums:
-        figures = {name: sums[name] for name in ("right", "parsed", "closed")}
-        return {**figures, "chance": sums["chance"] / sums["choices"]}
-    if closed_findings.COLUMNS[0] in sums:
-        asserted, agreed, contradicted = (sums[column] for column in closed_findings.COLUMNS)
-        compared = agreed + contradicted
-        counts = {"asserted": asserted, "compared": compared, "agreed": agreed, "contradicted": contradicted}
-        return {**counts, "of_compared": agreed / compared}
-    error = sums["mse"] / sums["compared"]
-    pooled = 10 * torch.log10(255**2 / error)
-    return {
-        "identical_share": sums["identical"] / sums["compared"],
-        "pooled": torch.where(error == 0, torch.full_like(pooled, float("nan")), pooled),
-    }
+def _sums_beside(rows: Sequence[Row], spec: MetricSpec) -> list[float]:
+    scored = [row for row in rows if spec.is_scored(row)]
+    found = [sum(row.values.get(column, 0.0) for row in scored) for column in spec.statistics]
+    if isinstance(spec.extras, Summed):
+        found += spec.extras.sums([row for row in rows if spec.applies(row)]).values()
+    return found

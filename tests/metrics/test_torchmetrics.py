@@ -1,6 +1,7 @@
 """The torchmetrics classes give the evaluate modules' figures, on one process and merged from two."""
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import evaluate
 import numpy as np
 import pytest
 import torch
+from torchmetrics import MetricCollection
 
 from medgen_metrics.torchmetrics import PixelMetric
 from medgen_metrics.torchmetrics import TextMetric
@@ -48,7 +50,7 @@ def answers() -> list[dict[str, Any]]:
 KINDS = {"pixel": (PixelMetric, PIXEL, pictures), "text": (TextMetric, TEXT, answers)}
 
 
-def add(metric: TierMetric, samples: list[dict[str, Any]]) -> None:
+def add(metric: TierMetric | MetricCollection, samples: list[dict[str, Any]]) -> None:
     for start in range(0, len(samples), 2):
         batch = samples[start : start + 2]
         metric.update(**{name: [sample[name] for sample in batch] for name in batch[0]})
@@ -92,6 +94,19 @@ def _rank(rank: int, port: int, folder: str) -> None:
                 metric = make(protocol, **options)
                 add(metric, share)
                 found[f"{kind} {protocol} {way}"] = plain(metric.compute())
+    both = MetricCollection({kind: make(**options) for kind, (make, options, _) in KINDS.items()})
+    for kind, (_, _, samples) in KINDS.items():
+        add(both[kind], samples()[:1])  # of an epoch before
+    both.reset()
+    for kind, (_, _, samples) in KINDS.items():
+        add(both[kind], samples()[rank::2])
+    gathered = plain(both.compute())
+    for kind in KINDS:
+        own = {name.removeprefix(f"{kind}_"): value for name, value in gathered.items() if name.startswith(kind)}
+        found[f"{kind} paper collected"] = own
+    local = PixelMetric(**PIXEL, sync_on_compute=False)
+    add(local, pictures()[rank::2])
+    assert local.compute()["n"] == (4, 3)[rank]
     Path(folder, f"{rank}.json").write_text(json.dumps(found))
     torch.distributed.destroy_process_group()
 
@@ -101,7 +116,7 @@ def test_two_processes_give_the_modules_figures(tmp_path: Path) -> None:
     in_two(_rank, tmp_path)
     found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
     assert found[0] == found[1]
-    assert len(found[0]) == 8
+    assert len(found[0]) == 10
     for name, figures in found[0].items():
         kind, protocol = name.split()[:2]
         assert figures == pytest.approx(by_evaluate(kind, protocol, KINDS[kind][2]()), rel=1e-12)
@@ -121,10 +136,46 @@ def test_torchmetrics_own_keywords_reach_it() -> None:
         PixelMetric(colour=1)
 
 
-def test_it_survives_pickling_and_collections() -> None:
-    from torchmetrics import MetricCollection
+def test_of_a_collection_each_metric_counts_for_itself() -> None:
+    ssim, psnr = PixelMetric(metrics=["ssim"]), PixelMetric(metrics=["psnr"])
+    together = MetricCollection({"a": ssim.clone(), "b": psnr.clone(), "c": psnr.clone()})
+    samples = pictures()
+    for _ in range(2):
+        for each in (ssim, psnr, together):
+            each.reset()
+            # behind a first batch that is all missing their sums are the same
+            for batch in ([{**samples[0], "predictions": None}], samples):
+                add(each, batch)
+        found = together.compute()
+        assert found["a_ssim"] == ssim.compute()["ssim"]
+        assert found["b_psnr"] == found["c_psnr"] == psnr.compute()["psnr"]
 
-    pixel = PixelMetric(**PIXEL)
-    add(pixel, pictures())
-    found = MetricCollection({"pixel": pixel.clone()}).compute()
-    assert {name.removeprefix("pixel_") for name in found} == set(pixel.compute())
+
+def test_a_checkpoint_continues_where_it_was_asked_for() -> None:
+    whole, first, second = (PixelMetric("standard", **PIXEL) for _ in range(3))
+    assert not first.state_dict()
+    first.persistent(True)
+    second.persistent(True)
+    samples = pictures()
+    add(whole, samples)
+    add(first, samples[:4])
+    second.load_state_dict(pickle.loads(pickle.dumps(first.state_dict())))
+    add(second, samples[4:])
+    assert plain(second.compute()) == pytest.approx(plain(whole.compute()), rel=1e-12)
+
+
+def test_in_a_module_a_batchs_figures_come_back_and_the_epochs_go_on() -> None:
+    class Loop(torch.nn.Module):  # as a LightningModule has them
+        def __init__(self) -> None:
+            super().__init__()
+            self.text = TextMetric(**TEXT)
+
+    loop = Loop().half()
+    samples = answers()
+    for part in (samples[:3], samples[3:]):
+        batch = loop.text(**{name: [sample[name] for sample in part] for name in part[0]})
+        alone = TextMetric(**TEXT)
+        add(alone, part)
+        assert plain(batch) == pytest.approx(plain(alone.compute()), rel=1e-12, nan_ok=True)
+    assert plain(loop.text.compute()) == pytest.approx(by_evaluate("text", "paper", samples), rel=1e-12)
+    assert plain(pickle.loads(pickle.dumps(loop.text)).compute()) == plain(loop.text.compute())
