@@ -15,8 +15,10 @@ def free_port() -> int:
 
 def in_two(worker: Callable[[int, int, str], None], folder: Path) -> None:
     """Run `worker(rank, port, folder)` in two fresh processes, to their good end."""
-    spawn, port = multiprocessing.get_context("spawn"), free_port()
-    workers = [spawn.Process(target=worker, args=(rank, port, str(folder))) for rank in range(2)]
+    context, port = multiprocessing.get_context("forkserver"), free_port()
+    # What both need is imported once, in the process that they are forked from.
+    context.set_forkserver_preload([worker.__module__])
+    workers = [context.Process(target=worker, args=(rank, port, str(folder))) for rank in range(2)]
     for each in workers:
         each.start()
     for each in workers:

@@ -276,6 +276,8 @@ def ranks(expected: int | None, device: str | None) -> Ranks:
         )
     if here.size == 1:
         return Ranks(rank=0, size=1, device=device)
+    # Else it prints its own stack beside our message where the store is gone.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     import torch.distributed
 
     # A launcher's store outlives the processes that it starts again.
