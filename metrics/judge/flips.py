@@ -33,6 +33,8 @@ _SYMMETRIC = re.compile(
 def laterality(text: str) -> str | None:
     """The other side throughout, where only one side is named and nothing is said that may hold of both.
 
+    None too where the other word would say something else: "is right" turned into "is left".
+
     >>> laterality("The spleen lies on the left.")
     'The spleen lies on the right.'
     """
@@ -42,7 +44,8 @@ def laterality(text: str) -> str | None:
     for sentence in _SENTENCE_END.split(text):
         if _SIDE.search(sentence) and (_SYMMETRIC.search(sentence) or _DENIAL.search(sentence)):
             return None
-    return _SIDE.sub(lambda found: _like(found.group(), _OTHER[found.group().lower()]), text)
+    flipped = _SIDE.sub(lambda found: _like(found.group(), _OTHER[found.group().lower()]), text)
+    return None if _NO_SIDE.search(flipped) else flipped
 
 
 _OTHER = {"left": "right", "right": "left"}

@@ -22,6 +22,7 @@ from medgen_metrics.judge.flips import number
         ("The panel shows almost nothing left.", None),
         ("The upright film is the right answer.", None),
         ("The bright spot.", None),
+        ("Which of them is right", None),
         # may hold of the other side as well
         ("The left lung is clear.", None),
         ("There is no effusion on the left.", None),

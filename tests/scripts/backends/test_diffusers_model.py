@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit
 
+from medgen_metrics.serving import batches
 from medgen_metrics.serving.faults import CallFailed
 from medgen_metrics.serving.faults import RunStopped
 from medgen_scripts.backends import diffusers_call
@@ -33,6 +34,12 @@ from .asking import picture
 from .asking import pixels
 
 QUICK = {"num_inference_steps": 2}
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full batch doesn't wait; a busy machine may be slow to fill it."""
+    monkeypatch.setattr(batches, "LINGER", 1.0)
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from medgen_scripts.result_file import load
 from medgen_scripts.scoring.judging import JudgeWork
 
 from ...builders import png
+from ...servers.openai_requests import ChatRequest
 from ...servers.openai_server import OpenAIServer
 from ...servers.openai_server import openai_server
 from ..scored import write_data
@@ -105,19 +106,24 @@ def test_the_table_says_whose_scores_they_are(
 
 
 def test_what_a_judge_failed_on_is_asked_again_and_nothing_else(work: Path, tmp_path: Path) -> None:
-    def refusing(digest: str, earlier: int) -> str | None:
-        # by content, so that it refuses for good
-        return "refusal" if int(digest, 16) % 4 == 0 else None
+    refused: list[str] = []
 
-    with openai_server(plan=refusing) as failing:
+    def refusing(asked: ChatRequest) -> str | None:
+        # the first two records, for good: repairs show the same picture
+        if not asked.images:
+            return None
+        shown = asked.images[-1].digest
+        if len(refused) < 2 and shown not in refused:
+            refused.append(shown)
+        return "I'm sorry, but I can't assist with that." if shown in refused else None
+
+    with openai_server(replies=refusing) as failing:
         assert score(work, tmp_path, failing, "--judge-format", "json_schema") == 0
-        first = figures(tmp_path)
-        failed = first.failures["judge_failed"]
-        assert 0 < failed < COUNT - 1
+        assert figures(tmp_path, "vqa").failures == {"judge_failed": 2, "missing": 1}
     with openai_server() as mended:
         assert score(work, tmp_path, mended, "--judge-format", "json_schema") == 0
-        assert figures(tmp_path).failures == {"missing": 1}
-        assert 0 < verdicts(mended) < 2 * 2 * (COUNT - 1), "views that had their verdict were asked again"
+        assert figures(tmp_path, "vqa").failures == {"missing": 1}
+        assert verdicts(mended) == 2 * 2, "views that had their verdict were asked again"
         asked = len(mended.log)
         assert score(work, tmp_path, mended, "--judge-format", "json_schema") == 0
         assert len(mended.log) == asked
