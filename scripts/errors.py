@@ -1,6 +1,5 @@
 """What a command ends with when it can't do what was asked. Messages say where, expected, got and the remedy."""
 
-
 INTERRUPTED = 130
 """Exit code of what Ctrl-C ended, as shells have it."""
 

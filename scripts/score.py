@@ -299,5 +299,5 @@ def _arguments(paths: Sequence[str], options: ScoreOptions, config: str | None, 
 if __name__ == "__main__":
     from .cli import main
 
-    main(["score", *sys.argv[1:]])
     heed_sigterm()
+    main(["score", *sys.argv[1:]])
