@@ -1,7 +1,9 @@
 """Processes that a test starts, and a port for them to meet at."""
 
 import multiprocessing
+import os
 import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,19 @@ def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+def fork() -> int:
+    """`os.fork`, for children that may be killed at any moment.
+
+    tqdm's lock is shared by all forks: one that was killed within it would be waited for by the others for ever.
+    """
+    child = os.fork()
+    if not child:
+        from tqdm import tqdm
+
+        tqdm.set_lock(threading.RLock())
+    return child
 
 
 def in_two(worker: Callable[[int, int, str], None], folder: Path) -> None:

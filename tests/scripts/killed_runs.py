@@ -17,6 +17,7 @@ from pathlib import Path
 from medgen_scripts.score import score
 from medgen_scripts.scoring.options import ScoreOptions
 
+from ..spawned import fork
 from ..spawned import free_port
 from .scored import options
 
@@ -52,7 +53,7 @@ def main() -> None:
 def _run(work: Path, chosen: ScoreOptions, processes: int) -> int:
     """Start a run in a process group of its own; its leader's process id."""
     port = free_port()
-    leader = os.fork()
+    leader = fork()
     if leader:
         os.setpgid(leader, leader)
         return leader
@@ -65,7 +66,7 @@ def _run(work: Path, chosen: ScoreOptions, processes: int) -> int:
 
 
 def _rank(work: Path, chosen: ScoreOptions, rank: int, processes: int, port: int) -> int:
-    child = os.fork()
+    child = fork()
     if not child:
         _join(rank, processes, port)
         score([work / "mine"], chosen)

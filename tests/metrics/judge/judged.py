@@ -19,6 +19,7 @@ from medgen_metrics.rows import Row
 from ...scripts.scored import png
 from ...servers import kills
 from ...servers.process import Served
+from ...spawned import fork
 
 CONCURRENCY = 8
 # The tier imports these where it needs them; here children find them loaded.
@@ -58,7 +59,7 @@ def main() -> None:
     ended: list[list[Row]] = []
 
     def start() -> int:
-        if child := os.fork():
+        if child := fork():
             return child
         with tier(server.url, cache) as judge:
             rows.write_bytes(pickle.dumps(judge.score(made)))

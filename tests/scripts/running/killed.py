@@ -18,6 +18,8 @@ import medgen_scripts.run as verb
 from medgen_scripts.records import load_records
 from medgen_scripts.run import run
 
+from ...spawned import fork
+
 
 def digests(folder: Path) -> dict[str, str]:
     """Predictions and images of a run, by name."""
@@ -58,7 +60,7 @@ def main() -> None:
     shutil.rmtree(out)
     killed = partial = ended = 0
     while killed < kills or ended == 0:
-        child = os.fork()
+        child = fork()
         if child == 0:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             go()

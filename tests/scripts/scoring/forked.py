@@ -33,6 +33,7 @@ from medgen_scripts.scoring import launch
 from medgen_scripts.scoring import supervise
 from medgen_scripts.scoring import tiers
 
+from ...spawned import fork
 from ...spawned import free_port
 from ...waiting import until
 
@@ -77,7 +78,7 @@ class Fork:
 
     def __init__(self, work: Callable[[], None], said: Path) -> None:
         self.returncode: int | None = None
-        self.pid = os.fork()
+        self.pid = fork()
         if not self.pid:
             _be(work, said)
 
@@ -146,17 +147,17 @@ def _run(asked: Run) -> Ended:
         assert until(lambda: len(list(folder.glob("*.came"))) == asked.size)
         forks[0].send(asked.signal)
     stopped = {int(rank) for rank, (_, what) in asked.fates.items() if what == "stop"} if not asked.supervised else ()
-    for rank, fork in enumerate(forks):
+    for rank, one in enumerate(forks):
         if rank not in stopped:
             with suppress(subprocess.TimeoutExpired):
-                fork.wait()
+                one.wait()
     seconds = time.monotonic() - started
-    for fork in forks:
-        fork.kill()
-        fork.wait()
+    for one in forks:
+        one.kill()
+        one.wait()
     said = [path.read_text() for path in sorted(folder.glob("said*"))]
     pids = [int(path.read_text()) for path in folder.glob("*.pid")]
-    return Ended([fork.wait() for fork in forks], said, [pid for pid in pids if _is_running(pid)], seconds)
+    return Ended([one.wait() for one in forks], said, [pid for pid in pids if _is_running(pid)], seconds)
 
 
 def _said(folder: Path, rank: int) -> Path:
