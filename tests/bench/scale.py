@@ -18,6 +18,7 @@ from . import command
 from . import made
 
 SMALL, LARGE = 10_000, 100_000  # records
+REPEATS = 3
 
 
 def run() -> Iterator[str]:
@@ -28,7 +29,8 @@ def run() -> Iterator[str]:
         for count in (SMALL, LARGE):
             write(folder / str(count), count)
             _score(folder / str(count), 1, 0, out="warm")  # builds the data set's cache
-            found[count] = _score(folder / str(count), 1, 0)
+            runs = [_score(folder / str(count), 1, 0, fresh=True) for _ in range(REPEATS)]
+            found[count] = {part: statistics.median(run[part] for run in runs) for part in runs[0]}
         for count, spent in found.items():
             yield (
                 f"{count:,} records, 1 process: {count / spent['stage']:,.0f} records/s scored, {spent['read']:.1f} s "
@@ -41,8 +43,8 @@ def run() -> Iterator[str]:
         read, whole = again["journal"], again["whole"]
         yield f"resume over a journal of {LARGE:,} lines: read in {read:.2f} s, whole run {whole:.1f} s"
         ratios = []
-        for _ in range(3):
-            walls = {n: _score(folder / str(SMALL), n, 1, out=f"p{n}")["stage"] for n in (1, 2)}
+        for _ in range(REPEATS):
+            walls = {n: _score(folder / str(SMALL), n, 1, out=f"p{n}", fresh=True)["stage"] for n in (1, 2)}
             ratios.append(walls[1] / walls[2])
         yield (
             f"{SMALL:,} records of 1 ms each, start-up apart, 1 process / 2: "
@@ -61,12 +63,14 @@ def write(folder: Path, count: int) -> None:
             file.write(json.dumps({"id": f"question-answering-{number:012x}", "text": text, "image": None}) + "\n")
 
 
-def _score(folder: Path, processes: int, milliseconds: float, out: str = "out") -> dict[str, float]:
+def _score(
+    folder: Path, processes: int, milliseconds: float, out: str = "out", *, fresh: bool = False
+) -> dict[str, float]:
     line = [sys.executable, "-W", "ignore"]
     if processes > 1:
         line += ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     line += ["-m", "tests.bench.scale", str(folder), out, str(processes), str(milliseconds)]
-    if milliseconds:
+    if fresh:
         shutil.rmtree(folder / out, ignore_errors=True)
     peak = command.own_memory(line)
     return {**json.loads((folder / out / "spent.json").read_text()), "peak": peak}
