@@ -75,6 +75,13 @@ def write_predictions(folder: Path, count: int, skip: tuple[int, ...] = ()) -> P
     return folder
 
 
+def write_work(folder: Path, count: int, without: int) -> Path:
+    """A folder of `data` with records, and `mine` with answers to all of them but one; the folder."""
+    write_data(folder / "data", count)
+    write_predictions(folder / "mine", count, skip=(without,))
+    return folder
+
+
 def options(data: Path, out: Path, **changes: Any) -> ScoreOptions:
     """Score `data` offline; LPIPS and BERTScore stay unscored, for want of weights."""
     return ScoreOptions(**{"edition": "release", "data_dir": data, "out": out, "offline": True, **changes})

@@ -17,8 +17,7 @@ from medgen_scripts import result_file
 from medgen_scripts.scoring import journal
 
 from ..spawned import free_port
-from .scored import write_data
-from .scored import write_predictions
+from .scored import write_work
 
 COUNT = 120
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,10 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("work")
-    write_data(folder / "data", COUNT)
-    write_predictions(folder / "mine", COUNT, skip=(7,))
-    return folder
+    return write_work(tmp_path_factory.mktemp("work"), COUNT, without=7)
 
 
 def command(work: Path, out: Path, *extra: str) -> list[str]:

@@ -21,8 +21,7 @@ from ...builders import png
 from ...servers.openai_requests import ChatRequest
 from ...servers.openai_server import OpenAIServer
 from ...servers.openai_server import openai_server
-from ..scored import write_data
-from ..scored import write_predictions
+from ..scored import write_work
 
 COUNT = 6
 WITH = "holistic_with_reference"
@@ -30,10 +29,7 @@ WITH = "holistic_with_reference"
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("judging")
-    write_data(folder / "data", COUNT)
-    write_predictions(folder / "mine", COUNT, skip=(3,))
-    return folder
+    return write_work(tmp_path_factory.mktemp("judging"), COUNT, without=3)
 
 
 @pytest.fixture

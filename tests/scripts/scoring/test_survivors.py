@@ -15,8 +15,7 @@ import pytest
 
 from medgen_scripts import result_file
 
-from ..scored import write_data
-from ..scored import write_predictions
+from ..scored import write_work
 from .forked import BATCH
 from .forked import Ended
 from .forked import Run
@@ -30,10 +29,7 @@ Score = Callable[..., Ended]
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("work")
-    write_data(folder / "data", COUNT)
-    write_predictions(folder / "mine", COUNT, skip=(7,))
-    return folder
+    return write_work(tmp_path_factory.mktemp("work"), COUNT, without=7)
 
 
 @pytest.fixture(scope="module")
