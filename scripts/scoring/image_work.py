@@ -55,12 +55,18 @@ def _outputs(systems: Sequence[Sequence[Sample]]) -> list[list[Any]]:
     ]
 
 
-class PixelWork(Work):
-    """SSIM, PSNR and LPIPS of the output image against the reference image."""
-
+class _ImageWork(Work):
     budget = 2**24  # bytes of encoded reference and input images: 16 pairs of 512x512 or so
     is_by_record = True
     is_batch_invariant = True
+
+    def score(self, samples: Sequence[Sample]) -> list[Row]:
+        """One row a sample."""
+        return self.score_systems([samples])[0]
+
+
+class PixelWork(_ImageWork):
+    """SSIM, PSNR and LPIPS of the output image against the reference image."""
 
     def __init__(self, options: TierOptions) -> None:
         from medgen_metrics.pixel import PixelTier
@@ -81,10 +87,6 @@ class PixelWork(Work):
             "lpips_net": options.user.lpips_net,
         }
 
-    def score(self, samples: Sequence[Sample]) -> list[Row]:
-        """One row a sample."""
-        return self.score_systems([samples])[0]
-
     def score_systems(self, systems: Sequence[Sequence[Sample]]) -> list[list[Row]]:
         """Each system's rows for the same records, whose images are read once."""
         records = [record for record, _ in systems[0]]
@@ -101,12 +103,8 @@ class PixelWork(Work):
         return [_flag_unresized(row, record.task) for row, (record, _) in zip(rows, samples, strict=True)]
 
 
-class EmbeddingWork(Work):
+class EmbeddingWork(_ImageWork):
     """Cosine of the output image's and the reference image's embeddings: the paper's MII."""
-
-    budget = PixelWork.budget
-    is_by_record = True
-    is_batch_invariant = True
 
     def __init__(self, options: TierOptions) -> None:
         from medgen_metrics.embedding import EmbeddingTier
@@ -124,10 +122,6 @@ class EmbeddingWork(Work):
             # A file that holds something else is told now, not at the first pair.
             self.scorer.load()
         self.options = self.scorer.options
-
-    def score(self, samples: Sequence[Sample]) -> list[Row]:
-        """One row a sample."""
-        return self.score_systems([samples])[0]
 
     def score_systems(self, systems: Sequence[Sequence[Sample]]) -> list[list[Row]]:
         """Each system's rows for the same records, whose references are encoded once."""
