@@ -138,9 +138,11 @@ def _lines(path: Path, notice: Callable[[str], None]) -> Iterator[Line]:
                     f"{path}:{pending[0]}: expected a score line, got {pending[1]}; "
                     f"something else wrote to this file. Delete the file: its scores are computed again."
                 )
+            if not text.endswith(b"\n"):
+                # Where a process that counts as gone writes on, its rest may stand there by now.
+                pending = (number, "an incomplete line")
+                break
             try:
-                if not text.endswith(b"\n"):
-                    raise ValueError("the line is incomplete")
                 yield Line.from_json(text)
             except ValueError as error:
                 pending = (number, f"{text[:60]!r} ({error})")

@@ -1,3 +1,4 @@
+import io
 import json
 from pathlib import Path
 
@@ -46,6 +47,29 @@ def test_a_torn_last_line_is_dropped_with_a_notice(tmp_path: Path, cut: int) -> 
     assert list(journal.read(tmp_path, "edit", notice=notices.append)) == ["whole"]
     assert len(notices) == 1
     assert f"{path}:2" in notices[0]
+
+
+def test_a_line_that_another_process_is_writing_is_torn_and_its_rest_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with journal.Writer(tmp_path, "edit", 0) as writer:
+        writer.append([line("whole"), line("torn")])
+    (path,) = tmp_path.glob("*.jsonl")
+    whole = path.read_bytes()
+
+    class Growing(io.BytesIO):
+        def __next__(self) -> bytes:
+            text = super().__next__()
+            if not text.endswith(b"\n"):  # at its end, behind which the writer goes on
+                place = self.tell()
+                self.write(whole[place:])
+                self.seek(place)
+            return text
+
+    monkeypatch.setattr(Path, "open", lambda self, mode: Growing(whole[:-10]))
+    notices: list[str] = []
+    assert list(journal.read(tmp_path, "edit", notice=notices.append)) == ["whole"]
+    assert len(notices) == 1
 
 
 def test_a_broken_line_in_the_middle_is_an_error_with_file_and_line(tmp_path: Path) -> None:
