@@ -146,9 +146,14 @@ def at_address(path: str | Path) -> tuple[RemotePath, str]:
     """
     text = path if isinstance(path, str) else path.as_posix()
     url = _ADDRESS.sub(lambda scheme: f"{scheme[1].lower()}://", text, count=1)
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:  # whose message may show user and password
+        scheme = url.partition(":")[0]
+        raise UsageError(f"{scheme}://…: expected the address of a file, got an impossible host or port") from None
     name = PurePosixPath(parts.path).name
-    if not parts.hostname or not name:
-        raise UsageError(f"{parts.scheme}://{parts.hostname or ''}…: expected the address of a file")
+    if not host or not name:
+        raise UsageError(f"{parts.scheme}://{host or ''}…: expected the address of a file")
     file = remote_file.at(url)
     return RemotePath(Tree(file.place.rpartition("/")[0], {name: file}), name), url

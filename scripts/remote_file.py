@@ -47,7 +47,7 @@ class RemoteFile:
         url: where it is asked for.
         size: in bytes.
         sha256: of its content, where the server's metadata says so; else "".
-        etag: the server's name for this content, which must stay; "" where a commit pins it.
+        etag: the server's name for this content, or its date, which must stay; "" where a commit pins it.
         is_hub: whether the Hub's token goes with requests.
     """
 
@@ -104,7 +104,7 @@ class RemoteFile:
         found = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
         if response.status_code != 206 or found is None or int(found["first"]) != first:
             raise Failure(f"{self}: the server doesn't answer requests for parts of a file; {_DOWNLOAD}")
-        etag = response.headers.get("ETag", "")
+        etag = _tag(response)
         if int(found["size"]) != self.size or (self.etag and etag and etag != self.etag):
             raise Failure(
                 f"{self}: was changed while it was read: expected {self.size:,} bytes{_tagged(self.etag)}, got "
@@ -166,8 +166,7 @@ def at(url: str) -> RemoteFile:
                 found = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
                 if response.status_code != 206 or found is None:
                     raise UsageError(f"{place}: the server doesn't answer requests for parts of a file; {_DOWNLOAD}")
-                etag = response.headers.get("ETag") or response.headers.get("Last-Modified", "")
-                return RemoteFile(place, url, int(found["size"]), etag=etag)
+                return RemoteFile(place, url, int(found["size"]), etag=_tag(response))
         except Failure as failure:
             raise UsageError(str(failure)) from failure
         except _broken() as error:
@@ -190,8 +189,9 @@ def _answer(file: RemoteFile, first: int, stop: int) -> Iterator["requests.Respo
         from huggingface_hub.utils import build_hf_headers
 
         headers |= build_hf_headers()
-    # `auth`: else requests would put what ~/.netrc has in the place of the token.
-    with _session().get(file.url, headers=headers, stream=True, timeout=TIMEOUT, auth=lambda asked: asked) as response:
+    # Else requests would put what ~/.netrc has in the place of the token; of an address it takes user and password.
+    auth = (lambda asked: asked) if file.is_hub else None
+    with _session().get(file.url, headers=headers, stream=True, timeout=TIMEOUT, auth=auth) as response:
         if response.status_code in _LATER:
             raise requests.HTTPError(f"HTTP {response.status_code}")
         if response.status_code >= 400:
@@ -226,6 +226,11 @@ def _cause(error: Exception) -> str:
     """What broke, without the address: that may hold a secret."""
     said = str(error)
     return said if re.fullmatch(r"HTTP \d+", said) else type(error).__name__
+
+
+def _tag(response: "requests.Response") -> str:
+    """What the server calls this state of the file."""
+    return response.headers.get("ETag") or response.headers.get("Last-Modified", "")
 
 
 def _tagged(etag: str) -> str:

@@ -1,7 +1,11 @@
 """Files elsewhere: read by ranges, in cells and as a whole, and never of two states."""
 
+import base64
 import io
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +57,63 @@ def test_a_server_without_ranges_is_told_at_once(hub: Hub) -> None:
         file.fetch(0, 10)
     with pytest.raises(UsageError, match="doesn't answer requests for parts of a file"):
         at(hub, "edit.parquet")
+
+
+class _Plain(BaseHTTPRequestHandler):
+    """A server that tells a file's date alone, as Python's own does, and wants a password."""
+
+    server: "_Server"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet."""
+
+    def do_GET(self) -> None:
+        if self.headers.get("Authorization") != "Basic " + base64.b64encode(b"me:secret").decode():
+            self.send_error(401)
+            return
+        first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {first}-{last}/1000")
+        self.send_header("Content-Length", str(last - first + 1))
+        self.send_header("Last-Modified", self.server.modified)
+        self.end_headers()
+        self.wfile.write(bytes(last - first + 1))
+
+
+class _Server(ThreadingHTTPServer):
+    modified = "Mon, 01 Jun 2026 00:00:00 GMT"
+
+
+@pytest.fixture
+def plain() -> Iterator[_Server]:
+    with _Server(("127.0.0.1", 0), _Plain) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def test_user_and_password_of_an_address_are_used_and_not_shown(plain: _Server) -> None:
+    host = f"127.0.0.1:{plain.server_address[1]}"
+    file = remote_file.at(f"http://me:secret@{host}/edit.jsonl?key=secret")
+    assert file.fetch(5, 10) == bytes(5)
+    assert file.place == f"http://{host}/edit.jsonl"
+    with pytest.raises(UsageError, match="HTTP 401") as refused:
+        remote_file.at(f"http://me:wrong@{host}/edit.jsonl")
+    assert "wrong" not in str(refused.value)
+
+
+def test_a_file_whose_date_changes_meanwhile_is_refused(plain: _Server) -> None:
+    file = remote_file.at(f"http://me:secret@127.0.0.1:{plain.server_address[1]}/edit.jsonl")
+    plain.modified = "Tue, 02 Jun 2026 00:00:00 GMT"
+    with pytest.raises(Failure, match="was changed while it was read"):
+        file.fetch(5, 10)
+
+
+@pytest.mark.parametrize("address", ["x.example:99999", "[::1", "x℀y.example"])
+def test_an_impossible_address_is_bad_usage(address: str) -> None:
+    with pytest.raises(UsageError, match="expected the address of a file") as refused:
+        jobs([f"https://me:secret@{address}/a_vqa.jsonl"])
+    assert "secret" not in str(refused.value)
 
 
 _KINDS: dict[str, tuple[list[Any], list[Any]]] = {
