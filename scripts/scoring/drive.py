@@ -128,7 +128,10 @@ class _Stage:
     def _taken(self, sizes: Sequence[int], order: Sequence[int]) -> Iterator[int]:
         """Batches for this process. What the others have taken by then counts as progress."""
         told = 0
-        for number in self._here.take(self._stage, len(order)):
+        # Where only one machine's cache has what others read elsewhere, plans differ, and a number means other records:
+        # then each plan is counted by itself. Work is done twice, but none is lost.
+        stage = f"{self._stage}/{digest(list(sizes))}"
+        for number in self._here.take(stage, len(order)):
             self._advance(sum(sizes[batch] for batch in order[told:number]) * len(self._works))
             told = number
             yield order[number]

@@ -5,6 +5,7 @@ import random
 import re
 from collections.abc import Iterator
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from medgen_scripts.errors import Failure
 from medgen_scripts.errors import UsageError
 from medgen_scripts.score import build_tiers
 from medgen_scripts.score import score
+from medgen_scripts.scoring import journal
 from medgen_scripts.scoring.drive import score_tasks
 from medgen_scripts.scoring.image_work import PixelWork
 from medgen_scripts.scoring.jobs import jobs
@@ -278,6 +280,29 @@ def test_every_process_fetches_what_it_scores(
     edit = sum(len(content) for name, content in pushed.items() if name.startswith("edit"))
     assert before < 0.05 * edit  # the footers: which rows have an image is known without them
     assert 0.4 * edit < sum(served(hub, ".parquet")) - before < 0.6 * edit
+
+
+class TakesTwo(Ranks):
+    """A process that dies early."""
+
+    def take(self, stage: str, count: int) -> Iterator[int]:
+        return islice(super().take(stage, count), 2)
+
+
+@pytest.mark.usefixtures("cache")
+def test_where_one_machines_cache_has_the_files_and_anothers_has_not_nothing_is_lost(
+    hub: Hub, pushed: dict[str, bytes], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.add("datasets", "me/mine", COMMIT, pushed)
+    monkeypatch.setattr(PixelWork, "batch", 2)
+    options = scored.options(data, tmp_path / "out", offline=False)
+    store = LocalStore()
+    for here, download in ((TakesTwo(0, 2, "cpu", store=store), True), (Ranks(1, 2, "cpu", store=store), False)):
+        hub.aim(monkeypatch, tmp_path / f"cache-{here.rank}")
+        tasks = read_tasks(jobs(["hf://datasets/me/mine/edit"], download=download), "release", data, None, 0, ())
+        score_tasks(tasks, build_tiers(tasks, ["pixel"], options, "cpu"), options.out, here)
+    # what the first has taken and the second doesn't know of may be scored twice
+    assert len(journal.read(options.out / "scores" / "mine", "edit", notice=pytest.fail)) == COUNT
 
 
 @pytest.mark.usefixtures("cache")
