@@ -172,6 +172,8 @@ def scorer(folder: Path, layers: int, device: str | None = None) -> "BERTScorer"
     model.is_t5 = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type", "").endswith("t5")
     with quiet():
         made = BERTScorer(model_type=model, num_layers=layers, device=device, batch_size=BATCH)
+    # Weights stored in half precision are kept so from transformers 5 on, and the score would depend on it.
+    made._model.float()
     tokenizer, config = made._tokenizer, made._model.config
     # Tokenizers of older repositories declare no limit, and the encoder would index past its positions.
     positions = getattr(config, "max_position_embeddings", None) or LIMIT

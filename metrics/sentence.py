@@ -80,7 +80,8 @@ def _model(folder: Path, device: str | None) -> tuple[Any, Any, str]:
         model = AutoModel.from_pretrained(folder)
     if getattr(model.config, "is_encoder_decoder", False):
         model = model.get_encoder()
-    return tokenizer, model.to(device).eval(), device
+    # Weights stored in half precision are kept so from transformers 5 on, and the score would depend on it.
+    return tokenizer, model.float().to(device).eval(), device
 
 
 def similarities(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import bert_score
 import pytest
+import torch
 
 from medgen_metrics import weights
 from medgen_metrics.bertscore import bert_scores
@@ -99,6 +100,19 @@ def test_texts_are_encoded_once_longest_first_in_an_order_that_no_hash_seed_chan
     monkeypatch.setattr(bert_score.utils, "get_bert_embedding", noting)
     bert_scores(["yes", "no", "yes", "a", "left lung"], ["yes", "yes", "no", "b", "yes"], find_encoder(minilm), "cpu")
     assert seen == ["left lung", "a", "b", "no", "yes"]
+
+
+def test_weights_of_half_precision_are_computed_with_in_full(minilm: str, tmp_path: Path) -> None:
+    from transformers import AutoModel
+
+    for file in (*Path(minilm).glob("*.json"), Path(minilm) / "vocab.txt"):
+        shutil.copy(file, tmp_path)
+    AutoModel.from_pretrained(minilm).to(torch.bfloat16).save_pretrained(tmp_path)
+    encoder = find_encoder(str(tmp_path))
+    (found,) = bert_scores(["a mass in the left lung"], ["left lung mass"], encoder, "cpu")
+    weights_used = scorer(encoder.folder, encoder.layers, "cpu")._model.parameters()
+    assert {weight.dtype for weight in weights_used} == {torch.float32}
+    assert 0 < found.f1 < 1
 
 
 def test_one_scorer_is_kept(minilm: str) -> None:

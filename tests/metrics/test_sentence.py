@@ -53,6 +53,26 @@ def test_company_and_order_change_no_bit_of_the_same_pairs(minilm: str) -> None:
     assert similarities([], [], encoder) == []
 
 
+def test_weights_of_half_precision_are_computed_with_in_full(minilm: str, tmp_path: Path) -> None:
+    from transformers import AutoModel
+
+    for file in Path(minilm).glob("*.json"):
+        shutil.copy(file, tmp_path)
+    shutil.copy(Path(minilm) / "vocab.txt", tmp_path)
+    half = AutoModel.from_pretrained(minilm).to(torch.bfloat16)
+    half.save_pretrained(tmp_path)
+    full = tmp_path / "full"
+    shutil.copytree(tmp_path, full)
+    half.float().save_pretrained(full)
+    pairs = list(zip(TEXTS, TEXTS[::-1], strict=True))
+    # transformers 4 loads them in full, 5 as they are stored: one definition, so one score.
+    found, expected = (
+        [one.cosine for one in similarities(*zip(*pairs, strict=True), find_sentence_encoder(str(folder)), "cpu")]
+        for folder in (tmp_path, full)
+    )
+    assert found == expected
+
+
 @pytest.mark.parametrize(
     ("model", "name"),
     [
