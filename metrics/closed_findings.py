@@ -32,7 +32,10 @@ COLUMNS = ("negation_asserted", "negation_agreed", "negation_contradicted")
 
 _ORDER = (ABSENT, UNCERTAIN, PRESENT)
 _OPENING = re.compile(
-    r"[\s\"'*_#>(]{0,6}(?:(?:the\s)?answer(?:\sis)?\s?:?\s?)?(yes|no)(?=\s{0,4}(?:[.,;:!)*_\"'-]|\Z))", re.IGNORECASE
+    # Mark-up alone doesn't part the word from what follows: "**No** fracture", "no **fracture**".
+    r"[\s\"'*_#>(]{0,6}(?:(?:the\s)?answer(?:\sis)?\s?:?\s?)?(yes|no)"
+    r"(?=[*_\"')]{0,4}(?:[ \t]{0,4}[.,;:!]|[ \t]{0,4}-{1,3}\s|[ \t]{0,4}\n\s{0,4}\n|\s{0,4}\Z))",
+    re.IGNORECASE,
 )
 
 
@@ -121,5 +124,7 @@ def compare(answer: Mapping[str, str], reference: Mapping[str, str]) -> Agreemen
 
 @lru_cache(maxsize=1)
 def definition() -> str:
-    """Digest of the closed list; the rules count by the tier's revision."""
-    return digest(_source())
+    """Digest of the closed list, whose order counts; the rules count by the extras' revision."""
+    import yaml
+
+    return digest(list(yaml.safe_load(_source()).items()))

@@ -46,9 +46,14 @@ _PSEUDO = (
     r"(?:no|without(?:\sa)?)\s(?:doubt|question)(?:\s(?:that|about|of))?",
     r"not\s(?:entirely\s)?(?:without|free\s(?:of|from)|negative\sfor|devoid\sof|lacking|absent)",
     rf"(?:not|n't)\s{_ADVERBS}(?:{_GONE}|changed|increased|decreased|improved|enlarged|progressed|worsened|grown)",
+    # New, not gone: "not seen on the prior study", "not previously seen".
+    rf"(?:{_ISNT}|(?:has|have|had)(?:\snot|n't)\sbeen|not)\s(?:(?:previously|formerly)\s{_SEEN}|{_SEEN}\s(?:previously|"
+    r"before|(?:on|in)\s(?:(?:the|any|an?)\s)?(?:prior|previous|earlier|old(?:er)?|preceding)))",
+    r"not\smuch\s(?:of\san?\s)?" + _CHANGE + r"(?:\s(?:in|of|to|from|since))?",
     r"(?:no|not)\s(?:more|less|greater|fewer|larger|smaller)\sthan",
     r"(?:no|without)\s(?:relevant\s)?(?:prior|previous|comparison)\s(?:study|studies|exam\w{0,9}|imaging|films?|"
     r"radiographs?|images?)",
+    r"(?:no|without)\s(?:(?:prior|previous|available)\s)?(?:comparisons?|priors)",
     r"(?:without|no)\s(?:(?:iv|intravenous|oral)\s)?(?:contrast|difficulty)",
     r"gram[\s-]negative",
 )
@@ -73,7 +78,8 @@ _UNCERTAIN_BEFORE = (
     rf"{_CANT}\s(?:confirm|assess|evaluate)(?:\sfor)?",
     r"(?:not|un)\s?(?:certain|sure|clear)(?:\s(?:if|whether|of))?|not\snecessarily",
     r"possib(?:le|ly)|possibility\sof|potential(?:ly)?|perhaps|maybe",
-    r"(?:may|might|could)(?:\salso)?(?:\s(?:be|represent|reflect|have|indicate|suggest|correspond\sto|contain))?",
+    r"(?:may|might|could)(?:\salso)?"
+    r"(?:\s(?:be(?:\s(?:due|secondary|related)\sto)?|represent|reflect|have|indicate|suggest|correspond\sto|contain))?",
     r"suspicion\s(?:for|of)|suspect(?:ed|s)?|concern(?:ed)?\s(?:for|of|about)|query|suggest(?:s|ed)?",
     r"question(?:able|ed)?(?:\sof)?|equivocal(?:\sfor)?|indeterminate(?:\sfor)?",
     rf"(?:must\s|should\s|to\s)?{_EXCLUDE}|r/o|rule-out",
@@ -83,14 +89,15 @@ _UNCERTAIN_BEFORE = (
 )
 # What something would be a sign of: uncertain, but "no opacity to suggest pneumonia" denies both.
 _IMPLIED = (
-    r"to\s(?:suggest|indicate)|suggesting|(?:suggestive|indicative)\sof|(?:suspicious|concerning|worrisome)\s(?:for|of)",
+    rf"(?:(?:is|are|was|were)\s{_ADVERBS}{_SEEN}\s)?to\s(?:suggest|indicate)|suggesting|"
+    r"(?:suggestive|indicative)\sof|(?:suspicious|concerning|worrisome)\s(?:for|of)",
 )
 # A supposition holds beyond its verb ("if there is a fracture").
 _SUPPOSED = (r"if|unless|whether|should(?=\s\w{2,30}\s(?:develop|occur|persist|worsen|recur))",)
 _PAST = (r"(?:past\s)?(?:history|hx)\sof|h/o|status\spost|s/p",)
 _ABSENT_BEFORE = (
     r"(?:not|n't)\s(?:think|believe|feel|see|find|suspect)",
-    r"no|without|w/o|absence\sof|absent|lack(?:s|ing)?(?:\sof)?|negative\sfor|free\s(?:of|from)|clear\sof|devoid\sof",
+    r"no|nothing|without|w/o|absence\sof|absent|lack(?:s|ing)?(?:\sof)?|negative\sfor|free\s(?:of|from)|clear\sof|devoid\sof",
     r"(?:rules|ruled|ruling)\sout|exclud(?:es|ed|ing)|den(?:y|ies|ied|ying)|neither|nor|none\sof|unremarkable\sfor",
     r"fail(?:s|ed)?\sto\s(?:show|reveal|demonstrate|identify)|no\slonger|not|never|cannot|can't|\w{2,6}n't",
     r"resolved|resolution\sof|unlikely(?:\sto\s(?:be|represent|reflect))?|rather\sthan|instead\sof|as\sopposed\sto",
@@ -106,7 +113,8 @@ _AND = r"(?:,\s?|,?\sand\s)"
 _NO_LIST = r"\s(?![^.;]{0,80}(?:\bn?or\b|/))"
 _CLAUSE = rf"{_AND}(?=(?:the|this|these|it){_NO_LIST})"
 _ITEM = (
-    rf"{_AND}(?=(?:an?|small|tiny|trace|minimal|mild|moderate|severe|large|stable|unchanged|persistent|chronic|old|"
+    rf"(?:{_AND}|,\swith\s)(?=(?:\d{{1,3}}(?:\.\d)?\s?[mc]m|an?|small|tiny|trace|minimal|"
+    rf"mild|moderate|severe|large|stable|unchanged|persistent|chronic|old|"
     rf"increased){_NO_LIST})"
 )
 _VERBS = r"is|are|was|were|remains|appears|persists|measures"

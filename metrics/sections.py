@@ -6,9 +6,11 @@ A heading is a known name (`FINDINGS`, `Conclusion`, …) in one of the forms th
   `**Impression:** …`, `- __Findings__: …`;
 - a line of its own: `## Findings`, `IMPRESSION`, `**Conclusion**`;
 - within a line, before a colon: in capitals anywhere, else where a sentence begins (`… clear. Impression: normal.`).
+In lower case a line of its own is one only below a blank line: reports are wrapped, and `study.` ends many a sentence.
 
 A section ends where the next known heading begins, of whatever kind (`TECHNIQUE`, `RECOMMENDATION`, …), or a Markdown
-heading of the same or a higher level. Other labels (`Lungs:`) belong to the section that they stand in. Sections of one
+heading of the same or a higher level. Other labels (`Lungs:`, `Note:` in running text) belong to the section that they
+stand in; rules (`---`) at its ends don't. Sections of one
 kind are joined; `Findings and impression` is both. Every pass is linear in the text's length.
 """
 
@@ -35,8 +37,8 @@ _OTHERS = (
     r"(?:relevant[ _])?clinical[ _](?:history|information|indications?|data|details|context|background|correlation)|"
     r"indications?|(?:patient[ _])?history|reason[ _]for[ _](?:the[ _])?(?:exam|examination|study)|"
     r"(?:imaging[ _])?techniques?|methods?|protocol|contrast|"
-    r"comparisons?|limitations?|differential(?:[ _]diagnos[ie]s)?|recommendations?|follow[ -_]?up|plan|notifications?|"
-    r"communications?|addendum|disclaimer|notes?|report|patient(?:[ _](?:information|data|details))?"
+    r"comparisons?|limitations?|differential(?:[ _]diagnos[ie]s)?|recommendations?(?:\(s\))?|follow[ _-]?up|plan|"
+    r"notifications?|communications?|addendum|disclaimer|notes?|report|patient(?:[ _](?:information|data|details))?"
 )
 _BOTH = rf"(?:{_FINDINGS}|{_IMPRESSION})[ ]?(?:and|&|/)[ ]?(?:{_FINDINGS}|{_IMPRESSION})"
 _NAME = rf"(?:{_BOTH}|{_FINDINGS}|{_IMPRESSION}|{_OTHERS})"
@@ -47,7 +49,7 @@ _BEFORE = (
 )
 _LINE = re.compile(
     rf"{_BEFORE}(?P<mark>{_MARK})(?:\d{{1,2}}[.)][ ]{{1,3}})?\[?(?P<name>{_NAME})\]?"
-    rf"(?P<sign>[ \t]{{0,4}}{_MARK}[ \t]{{0,4}}[:：]{_MARK}|[ \t]{{0,4}}{_MARK}[ \t]{{1,4}}[-–—](?=\s)|"
+    rf"(?P<sign>[ \t]{{0,4}}{_MARK}[ \t]{{0,4}}[:：]{_MARK}|[ \t]{{0,4}}{_MARK}[ \t]{{0,4}}[-–—](?=\s)|"
     rf"{_MARK}[.:：]?{_MARK}[ \t]{{0,20}}\#{{0,6}}[ \t]*$)",
     re.IGNORECASE,
 )
@@ -58,6 +60,9 @@ _WITHIN = re.compile(
     rf"(?P<name>{_NAME})[ ]?{_MARK}[ ]?[:：]{_MARK}",
     re.IGNORECASE,
 )
+# Labels of remarks as much as of sections.
+_REMARK = re.compile(r"notes?|contrast", re.IGNORECASE)
+_RULE = re.compile(r"[-=_*]{3,}")
 _MARKDOWN = re.compile(r"[ \t]{0,3}(?P<level>\#{1,6})[ \t]")
 _KINDS = {"findings": re.compile(_FINDINGS, re.IGNORECASE), "impression": re.compile(_IMPRESSION, re.IGNORECASE)}
 _OF_ONE = re.compile(rf"{_FINDINGS}|{_IMPRESSION}|{_OTHERS}", re.IGNORECASE)
@@ -86,9 +91,16 @@ def sections(text: str) -> dict[str, str]:
     parts: dict[str, list[str]] = {kind: [] for kind in SECTIONS}
     for index, heading in enumerate(found):
         for kind in heading.kinds or ():
-            parts[kind].append(text[heading.end : _end(found, index, len(text))].strip())
+            parts[kind].append(_body(text[heading.end : _end(found, index, len(text))]))
     # A heading without a text is no section.
     return {kind: joined for kind, bodies in parts.items() if (joined := "\n".join(filter(None, bodies)))}
+
+
+def _body(text: str) -> str:
+    """A section's text without rules at its ends."""
+    lines = text.split("\n")
+    kept = [place for place, line in enumerate(lines) if (bare := line.strip()) and not _RULE.fullmatch(bare)]
+    return "\n".join(lines[kept[0] : kept[-1] + 1]).strip() if kept else ""
 
 
 def _end(found: Sequence[_Heading], index: int, length: int) -> int:
@@ -104,9 +116,12 @@ def _end(found: Sequence[_Heading], index: int, length: int) -> int:
 def _headings(text: str) -> list[_Heading]:
     found = []
     place = 0
+    is_below_blank = True
     for line in text.splitlines(keepends=True):
         bare = line.rstrip()
         heading = _LINE.match(bare) or _BARE.match(bare)
+        if heading is not None and not is_below_blank and _is_wrapped(bare):
+            heading = None
         if heading is not None:
             found.append(_Heading(place, place + heading.end(), _kinds(heading["name"]), len(heading["level"])))
         elif (other := _MARKDOWN.match(bare)) is not None:
@@ -114,10 +129,18 @@ def _headings(text: str) -> list[_Heading]:
         found += [
             _Heading(place + within.start(), place + within.end(), _kinds(within["name"]), 0)
             for within in _WITHIN.finditer(bare, heading.end() if heading is not None else 0)
-            if within["name"].isupper() or bare[within.start() - 1] in ".;!?"
+            if within["name"].isupper()
+            or (bare[within.start() - 1] in ".;!?" and not _REMARK.fullmatch(within["name"]))
         ]
         place += len(line)
+        is_below_blank = not bare.strip()
     return found
+
+
+def _is_wrapped(line: str) -> bool:
+    """Whether a heading may as well be a sentence's last words."""
+    words = line.strip()
+    return words[0].islower() and words.rstrip(".").replace(" ", "").isalpha()
 
 
 def _kinds(name: str) -> tuple[str, ...]:

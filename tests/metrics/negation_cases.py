@@ -219,6 +219,27 @@ The differential includes an abscess, a cyst.|cyst|uncertain
 No evidence of consolidation, large pleural effusion/pneumothorax.|pneumothorax|absent
 Possible pneumonia, the heart is enlarged.|cardiomegaly|present
 Pneumonia is less likely.|pneumonia|uncertain
+A mass not previously seen is noted.|mass|present
+New opacity not present on the prior exam.|opacity|present
+The nodule was not seen previously.|nodule|present
+An effusion that had not been seen on the earlier study.|pleural effusion|present
+The previously described nodule is not seen.|nodule|absent
+Not much change in the effusion.|pleural effusion|present
+No lymphadenopathy, 8 mm nodule in the right lung.|nodule|present
+No lymphadenopathy, 8 mm nodule in the right lung.|lymphadenopathy|absent
+No hydronephrosis, with a small renal stone.|stone|present
+No air-space disease.|consolidation|absent
+The lymph nodes are not enlarged.|lymphadenopathy|absent
+There is nothing to suggest pneumonia.|pneumonia|absent
+No focal opacity is seen to suggest pneumonia.|pneumonia|absent
+An opacity is seen to suggest pneumonia.|pneumonia|uncertain
+Blunting of the angle, which may be due to pleural effusion.|pleural effusion|uncertain
+The opacity could be secondary to pneumonia.|pneumonia|uncertain
+No comparison available, cardiomegaly and edema are present.|edema|present
+The heart size and mediastinal contours are within normal limits.|cardiomegaly|absent
+Heart size and pulmonary vascularity appear within normal limits.|cardiomegaly|absent
+Cardiac size is normal.|cardiomegaly|absent
+Stable enlargement of the cardiac silhouette.|cardiomegaly|present
 """
 
 CASES = [tuple(line.replace("\\n", "\n").split("|")) for line in _TABLE.strip().splitlines()]

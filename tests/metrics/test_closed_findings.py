@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from medgen_metrics import closed_findings
 from medgen_metrics.closed_findings import CLOSED_ANSWER
 from medgen_metrics.closed_findings import LIMIT
 from medgen_metrics.closed_findings import Agreement
@@ -39,6 +40,15 @@ from medgen_metrics.closed_findings import statuses
         ("The answer is: yes, a fracture.", {CLOSED_ANSWER: "present", "fracture": "present"}),
         ("No, there is a fracture.", {CLOSED_ANSWER: "absent", "fracture": "present"}),
         ("No fracture.", {"fracture": "absent"}),
+        ("**No** fracture.", {"fracture": "absent"}),
+        ("No **fracture** is seen.", {"fracture": "absent"}),
+        ('No "acute" fracture.', {"fracture": "absent"}),
+        ("**No**, a fracture.", {CLOSED_ANSWER: "absent", "fracture": "present"}),
+        ("**No.** A fracture.", {CLOSED_ANSWER: "absent", "fracture": "present"}),
+        ("No - a fracture.", {CLOSED_ANSWER: "absent", "fracture": "present"}),
+        ("'No'", {CLOSED_ANSWER: "absent"}),
+        ("Yes\n\nA fracture.", {CLOSED_ANSWER: "present", "fracture": "present"}),
+        ("No\nfracture", {"fracture": "absent"}),
         ("Noted.", {}),
         ("Yesterday", {}),
     ],
@@ -75,3 +85,14 @@ def test_the_list_is_closed_and_each_name_finds_itself() -> None:
     for name in names:
         assert statuses(f"No {name}.") == {name: "absent"}, name
     assert re.fullmatch(r"[0-9a-f]{16}", definition())
+
+
+def test_the_definition_is_of_the_list_not_of_its_remarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, before = closed_findings._source(), definition()
+    seen = {}
+    for kind, text in (("remark", f"# A remark.\n{source}"), ("list", f"{source}\nkyphosis: {{named: [kyphosis]}}\n")):
+        monkeypatch.setattr(closed_findings, "_source", lambda text=text: text)
+        definition.cache_clear()
+        seen[kind] = definition() == before
+    definition.cache_clear()
+    assert seen == {"remark": True, "list": False}

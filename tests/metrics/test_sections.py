@@ -70,6 +70,17 @@ def test_both_sections(text: str) -> None:
         ("FINDINGS: a\n\nb\n\nRECOMMENDATIONS: c", {"findings": "a\n\nb"}),
         ("IMPRESSION: no change. COMPARISON: none", {"impression": "no change."}),
         ("TECHNIQUE: PA\nIMPRESSION: b", {"impression": "b"}),
+        ("IMPRESSION: b\n\nRECOMMENDATION(S): c", {"impression": "b"}),
+        ("Findings- a\nIMPRESSION- b", {"findings": "a", "impression": "b"}),
+        # the last word of a sentence that a report's line breaks part
+        (" FINDINGS: as on the prior\n study.\n Clear lungs.", {"findings": "as on the prior\n study.\n Clear lungs."}),
+        ("FINDINGS: a, see\nfindings.\n\nimpression\nb", {"findings": "a, see\nfindings.", "impression": "b"}),
+        # remarks in running text
+        ("Findings: a. Note: b. Contrast: c. Technique: d.", {"findings": "a. Note: b. Contrast: c."}),
+        ("FINDINGS: a. NOTE: b", {"findings": "a."}),
+        # lines below a heading and between sections
+        ("FINDINGS\n--------\na\n\n---\n\nIMPRESSION\n===\nb\n***\n", {"findings": "a", "impression": "b"}),
+        ("FINDINGS:\n---\nIMPRESSION: b", {"impression": "b"}),
     ],
 )
 def test_other_texts(text: str, expected: dict[str, str]) -> None:
