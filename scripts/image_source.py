@@ -9,6 +9,7 @@ from typing import Any
 from typing import Protocol
 
 from . import remote_images
+from .errors import Failure
 from .remote_file import RemoteFile
 from .remote_images import RemoteImage
 
@@ -61,20 +62,34 @@ class EmbeddedImage:
         """The encoded image; the row group's images stay in memory for its neighbours.
 
         Raises:
-            OSError: the file can't be read, or holds something else by now.
-            Failure: the file is elsewhere, and can't be had.
+            Failure: the file can't be read, or holds something else by now. As an `OSError` it would stand as an
+                unreadable output, and count against the system.
         """
-        if isinstance(self.file, RemoteFile):
-            value = remote_images.cell(self.file, self.group, self.row, self.column)
-        else:
-            cells = _GROUPS.column(self.file, self.group, self.column)
-            value = cells[self.row].as_py() if self.row < len(cells) else None
+        import pyarrow as pa
+
+        try:
+            value = self._cell()
+        except (pa.ArrowException, OSError, IndexError, KeyError) as error:
+            cause = str(getattr(error, "strerror", None) or error).strip().partition("\n")[0]
+            raise self._failure(f"no longer readable as Parquet: {type(error).__name__}: {cause}") from error
         if self.item is not None:
             value = value[self.item] if value is not None and self.item < len(value) else None
         data = value.get("bytes") if isinstance(value, dict) else value
         if not isinstance(data, bytes):
-            raise OSError(None, "no image where there was one; the file was changed", str(self))
+            raise self._failure("no image where there was one")
         return data
+
+    def _cell(self) -> Any:
+        if isinstance(self.file, RemoteFile):
+            return remote_images.cell(self.file, self.group, self.row, self.column)
+        cells = _GROUPS.column(self.file, self.group, self.column)
+        return cells[self.row].as_py() if self.row < len(cells) else None
+
+    def _failure(self, got: str) -> Failure:
+        return Failure(
+            f"{self}: expected an image, got: {got}; the file is damaged, or was changed while it was read: write or "
+            "download it again, and run again"
+        )
 
     def __str__(self) -> str:
         return f"{self.file}:{self.place}: {self.column}" + (f" ({self.name})" if self.name else "")
@@ -106,19 +121,15 @@ class _Groups:
         self._held: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
     def column(self, file: Path, group: int, column: str) -> Any:
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         state = file.stat()
         key = (file, state.st_size, state.st_mtime_ns, group, column)
         with self._lock:
             if key not in self._held:
-                try:
-                    with pq.ParquetFile(file) as opened:
-                        read = opened.read_row_group(group, columns=[column], use_threads=False)
-                    self._held[key] = read.column(column)
-                except (pa.ArrowException, IndexError, KeyError) as error:
-                    raise OSError(None, f"no longer readable as Parquet: {error}", str(file)) from error
+                with pq.ParquetFile(file) as opened:
+                    read = opened.read_row_group(group, columns=[column], use_threads=False)
+                self._held[key] = read.column(column)
             self._held.move_to_end(key)
             while len(self._held) > 1 and sum(held.nbytes for held in self._held.values()) > CACHE_BYTES:
                 self._held.popitem(last=False)

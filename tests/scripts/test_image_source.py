@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from medgen_scripts import image_source
+from medgen_scripts.errors import Failure
 from medgen_scripts.image_source import EmbeddedImage
 from medgen_scripts.image_source import as_input
 
@@ -40,14 +41,23 @@ def test_a_file_that_was_changed_is_noticed(file: Path) -> None:
     os.utime(file, ns=(1, 1))
     assert image(file, 0).read_bytes() == b"new"
     for number in (1, 3, 5):
-        with pytest.raises(OSError, match=r"changed|no longer readable"):
+        with pytest.raises(Failure, match=r"changed|no longer readable"):
             image(file, number).read_bytes()
     file.write_bytes(b"no Parquet")
-    with pytest.raises(OSError, match="no longer readable as Parquet"):
+    with pytest.raises(Failure, match="no longer readable as Parquet"):
         image(file, 0).read_bytes()
     file.unlink()
-    with pytest.raises(OSError, match="No such file"):
+    with pytest.raises(Failure, match="No such file"):
         image(file, 0).read_bytes()
+
+
+def test_damaged_images_are_the_files_fault_and_no_output(file: Path, tmp_path: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[4:60] = b"\xff" * 56
+    damaged = tmp_path / "damaged.parquet"
+    damaged.write_bytes(content)
+    with pytest.raises(Failure, match=r"damaged.parquet:2: image \(a.png\): .* no longer .*; the file is damaged"):
+        image(damaged, 1).read_bytes()
 
 
 def test_metrics_take_a_path_as_it_is_and_an_embedded_image_as_bytes(file: Path) -> None:
