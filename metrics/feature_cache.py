@@ -200,6 +200,15 @@ class Features:
             except CacheError as error:  # scores don't depend on it, and what is kept still serves
                 logger.warning("%s", error)
                 self._is_writable = False
+            except ValueError as error:  # what it has of this encoder is another's: none of it is to be trusted
+                logger.warning(
+                    "%s: the feature cache isn't used any more, its embeddings of this encoder are another's: %s; "
+                    "delete the folder: %s",
+                    self._cache.folder,
+                    error,
+                    self._cache.redone,
+                )
+                self._cache = None
 
     def _key(self, content: str) -> str:
         return digest([self._kind, content], KEY_DIGITS)

@@ -259,6 +259,22 @@ def _serves(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
         assert features.get("b") is not None  # from memory
 
 
+def test_another_encoders_embeddings_under_this_ones_name_end_no_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    short = Feature(np.ones(3, np.float32), "8-bit")
+    with FeatureCache(tmp_path) as cache:
+        cache.put(Entry(KEYS[0], 1000.0, "kind", "tiny", short))
+    with FeatureCache(tmp_path) as cache:
+        features = Features(cache, "kind", "tiny")
+        for number in range(2):
+            features.keep(KEYS[number], feature(number), is_reference=True)
+            assert features.get(KEYS[number]) is not None
+    (said,) = caplog.messages
+    assert said.startswith(f"{tmp_path}: the feature cache isn't used any more")
+    assert said.endswith("delete the folder: its images are encoded again")
+
+
 def test_what_others_keep_meanwhile_is_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with FeatureCache(tmp_path) as ours, FeatureCache(tmp_path) as theirs:
         features = Features(ours, "kind", "tiny")
