@@ -10,8 +10,9 @@ In lower case a line of its own is one only below a blank line: reports are wrap
 
 A section ends where the next known heading begins, of whatever kind (`TECHNIQUE`, `RECOMMENDATION`, …), or a Markdown
 heading of the same or a higher level. Other labels (`Lungs:`, `Note:` in running text) belong to the section that they
-stand in; rules (`---`) at its ends don't. Sections of one
-kind are joined; `Findings and impression` is both. Every pass is linear in the text's length.
+stand in; so do list items called like another kind (`2. Follow-up: CT`), unless the section is an item itself. Rules
+(`---`) at its ends don't. Sections of one kind are joined; `Findings and impression` is both. Every pass is linear in
+the text's length.
 """
 
 import re
@@ -74,6 +75,7 @@ class _Heading(NamedTuple):
     end: int
     kinds: tuple[str, ...] | None  # () of another known section, None of a Markdown heading that isn't known
     level: int  # of Markdown; 0 without
+    is_item: bool = False  # of a list
 
 
 def sections(text: str) -> dict[str, str]:
@@ -105,9 +107,11 @@ def _body(text: str) -> str:
 
 def _end(found: Sequence[_Heading], index: int, length: int) -> int:
     """Where a section ends."""
-    own = found[index].level
+    own, is_item = found[index].level, found[index].is_item
     for place in range(index + 1, len(found)):
         other = found[place]
+        if other.is_item and other.kinds == () and not is_item:
+            continue  # "2. Follow-up: CT" of a list that the section holds
         if other.kinds is not None or (own and other.level <= own):
             return other.start
     return length
@@ -123,7 +127,10 @@ def _headings(text: str) -> list[_Heading]:
         if heading is not None and not is_below_blank and _is_wrapped(bare):
             heading = None
         if heading is not None:
-            found.append(_Heading(place, place + heading.end(), _kinds(heading["name"]), len(heading["level"])))
+            level = len(heading["level"])
+            is_item = not level and bare[: heading.start("name")].strip("> \t*_`[") != ""
+            kinds = _kinds(heading["name"])
+            found.append(_Heading(place, place + heading.end(), kinds, level, is_item))
         elif (other := _MARKDOWN.match(bare)) is not None:
             found.append(_Heading(place, place + len(line), None, len(other["level"])))
         found += [

@@ -78,6 +78,11 @@ def test_both_sections(text: str) -> None:
         # remarks in running text
         ("Findings: a. Note: b. Contrast: c. Technique: d.", {"findings": "a. Note: b. Contrast: c."}),
         ("FINDINGS: a. NOTE: b", {"findings": "a."}),
+        # items of a section that are called like one
+        ("FINDINGS:\n- Contrast: a\n- b\nIMPRESSION: c", {"findings": "- Contrast: a\n- b", "impression": "c"}),
+        ("Impression:\n1. a\n2. Follow-up: b\nTechnique: PA", {"impression": "1. a\n2. Follow-up: b"}),
+        ("- Impression: a\n- Follow-up: b", {"impression": "a"}),
+        ("## Impression\n1. Plan: a\n## 3. Plan\nb", {"impression": "1. Plan: a"}),
         # lines below a heading and between sections
         ("FINDINGS\n--------\na\n\n---\n\nIMPRESSION\n===\nb\n***\n", {"findings": "a", "impression": "b"}),
         ("FINDINGS:\n---\nIMPRESSION: b", {"impression": "b"}),
