@@ -97,7 +97,8 @@ class TransformersModel:
         try:
             pixels = [self.preprocess(image)]
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(0)
+                # Of this generator alone: `torch.manual_seed` would set every GPU's, too, which is not restored.
+                torch.default_generator.manual_seed(0)
                 first, again = self.encode(pixels), self.encode(pixels)
         except Exception as error:  # a model of something else meets whatever it meets
             told = f"model: {folder} holds no transformers vision model: {type(self._model).__name__}: {error}"

@@ -99,6 +99,17 @@ def test_a_model_that_draws_is_refused(tmp_path: Path) -> None:
         embed(save_mae(tmp_path))
 
 
+def test_loading_leaves_random_states_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all devices: it may be in the middle of a training."""
+    folder = save_vit(tmp_path)
+    seeded: list[int] = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
+    before = torch.get_rng_state()
+    embed(folder)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert seeded == []
+
+
 def test_a_model_of_something_else_is_told_as_it_is_loaded(tmp_path: Path) -> None:
     save_vit(tmp_path)
     BertModel(
