@@ -14,7 +14,12 @@ HELD_BYTES = 256 * 2**20
 """Images that stay in memory, so that the batch in hand is fetched once: for its digests, and to be scored."""
 BUFFER = 4 * 2**20
 """Bytes asked for at a time of an image column. The last request of a row group may reach this far too far."""
-STREAMS = 16  # row groups that are being read at a time: one of each system
+STREAM_BYTES = 2**31
+"""Row groups that are being read, one of each system; at least one is. Those left out are read from their start again.
+
+A reader may hold its column twice: writers put a row group's images into one dictionary page, which stays while it is
+decoded, and comes whole with the first image.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,10 @@ class _Stream:
         self.row = 0  # the next one
         reader = opened(file, buffer_size=BUFFER)
         leaf, _ = leaves(reader.schema, column)
+        told = reader.metadata.row_group(group)
+        chunks = map(told.column, range(told.num_columns))
+        self.rows = told.num_rows
+        self.weight = 2 * sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema == leaf)
         batches = reader.iter_batches(batch_size=1, row_groups=[group], columns=[leaf], use_threads=False)
         self._cells: Iterator[Any] = (_bytes(value) for batch in batches for value in batch.column(0).to_pylist())
 
@@ -119,9 +128,10 @@ class _Images:
                 self._hold((*name, number), stream.take())
         except StopIteration:
             raise IndexError(row) from None
-        # One that failed is read from its start again.
-        self._streams[name] = stream
-        while len(self._streams) > STREAMS:
+        # One that failed is read from its start again, and one at its end has nothing more to give.
+        if stream.row < stream.rows:
+            self._streams[name] = stream
+        while len(self._streams) > 1 and sum(held.weight for held in self._streams.values()) > STREAM_BYTES:
             self._streams.popitem(last=False)
 
     def _hold(self, key: tuple[Any, ...], value: Any) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import random
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -148,3 +149,35 @@ def test_memory_holds_few_images(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> N
         assert RemoteImage(file).read_bytes() == bytes(1000)
     assert remote_images._IMAGES._size <= 5000
     assert io.BufferedReader(files[3].open(), 300).read() == bytes(1000)
+
+
+def read_together(hub: Hub, path: Path, systems: int) -> float:
+    """Read row groups of many systems four rows at a time; how often each was fetched."""
+    rows = [{"id": str(number), "image": random.Random(number).randbytes(50_000)} for number in range(24)]
+    content = parquet.write(path, rows).read_bytes()
+    hub.add("datasets", "me/x", COMMIT, {f"{number}.parquet": content for number in range(systems)})
+    files = [at(hub, f"{number}.parquet") for number in range(systems)]
+    for start in range(0, len(rows), 4):
+        for file in files:
+            for row in range(start, start + 4):
+                assert remote_images.cell(file, 0, row, "image") == rows[row]["image"]
+    return sum(request.size for request in hub.downloads()) / len(content) / systems
+
+
+def test_many_systems_row_groups_are_fetched_once_and_let_go(hub: Hub, tmp_path: Path) -> None:
+    assert read_together(hub, tmp_path / "x.parquet", 20) < 1.2
+    assert not remote_images._IMAGES._streams
+
+
+def test_row_groups_that_are_being_read_are_bounded(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[int] = []
+    take = remote_images._Stream.take
+
+    def spied(stream: remote_images._Stream) -> Any:
+        held.append(len(remote_images._IMAGES._streams))
+        return take(stream)
+
+    monkeypatch.setattr(remote_images._Stream, "take", spied)
+    monkeypatch.setattr(remote_images, "STREAM_BYTES", 3 * 2 * 24 * 50_100)
+    assert read_together(hub, tmp_path / "x.parquet", 8) > 1.2
+    assert max(held) == 3  # and the one in hand
