@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
+from .remote_file import Ranges
 from .remote_file import RemoteFile
 
 if TYPE_CHECKING:
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
-def opened(file: Path | RemoteFile, *, buffer_size: int = 0, is_ahead: bool = False) -> "pq.ParquetFile":
+def opened(
+    file: Path | RemoteFile, *, buffer_size: int = 0, is_ahead: bool = False, through: Ranges | None = None
+) -> "pq.ParquetFile":
     """A reader of the file.
 
     Args:
@@ -20,12 +23,13 @@ def opened(file: Path | RemoteFile, *, buffer_size: int = 0, is_ahead: bool = Fa
         buffer_size: bytes read at a time of a column of a row group, so that it is never held as a whole; 0 reads it
             in one go.
         is_ahead: read all that was asked of a row group at once, which is fewer requests.
+        through: of a file elsewhere, what reads it.
     """
     import pyarrow.parquet as pq
 
     how: dict[str, Any] = {"buffer_size": buffer_size, "pre_buffer": is_ahead}
     if isinstance(file, RemoteFile):
-        return pq.ParquetFile(file.open(), metadata=_footer(file), **how)
+        return pq.ParquetFile(through or file.open(), metadata=_footer(file), **how)
     return pq.ParquetFile(file, **how)
 
 

@@ -116,12 +116,17 @@ class RemoteFile:
 
 
 class Ranges(io.RawIOBase):
-    """A remote file for `pyarrow`: each read is one request."""
+    """A remote file for `pyarrow`: each read is one request.
+
+    Attributes:
+        fetched: bytes read so far.
+    """
 
     def __init__(self, file: RemoteFile) -> None:
         super().__init__()
         self._file = file
         self._at = 0
+        self.fetched = 0
 
     def readable(self) -> bool:
         return True
@@ -145,6 +150,7 @@ class Ranges(io.RawIOBase):
         stop = self._file.size if size is None or size < 0 else min(self._at + size, self._file.size)
         data = self._file.fetch(self._at, stop) if self._at < stop else b""
         self._at += len(data)
+        self.fetched += len(data)
         return data
 
 

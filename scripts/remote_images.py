@@ -17,8 +17,8 @@ BUFFER = 4 * 2**20
 STREAM_BYTES = 2**31
 """Row groups that are being read, one of each system; at least one is. Those left out are read from their start again.
 
-A reader may hold its column twice: writers put a row group's images into one dictionary page, which stays while it is
-decoded, and comes whole with the first image.
+A reader holds a page twice while it is decoded. Some writers put all images of a row group into one (a dictionary's),
+which comes whole with the first image and stays to the end.
 """
 
 
@@ -65,19 +65,26 @@ class _Stream:
 
     def __init__(self, file: RemoteFile, group: int, column: str) -> None:
         self.row = 0  # the next one
-        reader = opened(file, buffer_size=BUFFER)
+        self.weight = 0  # bytes held at most, about
+        self._source = file.open()
+        reader = opened(file, buffer_size=BUFFER, through=self._source)
         leaf, _ = leaves(reader.schema, column)
         told = reader.metadata.row_group(group)
         chunks = map(told.column, range(told.num_columns))
+        chunk = next(chunk for chunk in chunks if chunk.path_in_schema == leaf)
         self.rows = told.num_rows
-        self.weight = 2 * sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema == leaf)
+        self._growth = chunk.total_uncompressed_size / max(1, chunk.total_compressed_size)
+        self._taken = 0
         batches = reader.iter_batches(batch_size=1, row_groups=[group], columns=[leaf], use_threads=False)
         self._cells: Iterator[Any] = (_bytes(value) for batch in batches for value in batch.column(0).to_pylist())
 
     def take(self) -> Any:
         """The next row's cell."""
         self.row += 1
-        return next(self._cells)
+        cell = next(self._cells)
+        self._taken += _weight(cell)
+        self.weight = max(self.weight, 2 * int(self._source.fetched * self._growth - self._taken))
+        return cell
 
 
 def _bytes(value: Any) -> Any:
