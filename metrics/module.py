@@ -11,53 +11,19 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
-from typing import Protocol
 
 import datasets
 import evaluate
 
-from .rows import MetricSpec
-from .rows import Row
 from .rows import summarise
+from .scorer import Tier
+from .scorer import warn_of_unavailable
 from .signature import digest
 from .storage import Stored
 from .storage import features
 from .storage import from_columns
 from .storage import once
 from .storage import to_columns
-
-
-class Tier(Protocol):
-    """What scores: `PixelTier`, `TextTier`.
-
-    Attributes:
-        specs: the metrics.
-        columns: names of all floats that `Row.values` may hold (metrics' values, sufficient statistics, sizes).
-        protocol: `paper` or `standard`.
-        signature: how the numbers are made.
-        definition: all that determines them, JSON-able.
-
-    The keywords of its constructor are the module's options; the parameters of `score` are its inputs, the ones
-    without a default required.
-    """
-
-    @property
-    def specs(self) -> tuple[MetricSpec, ...]: ...
-
-    @property
-    def columns(self) -> tuple[str, ...]: ...
-
-    @property
-    def protocol(self) -> str: ...
-
-    @property
-    def signature(self) -> str: ...
-
-    @property
-    def definition(self) -> Mapping[str, Any]: ...
-
-    @property
-    def score(self) -> Callable[..., list[Row]]: ...
 
 
 class ScoringModule(evaluate.Metric):
@@ -87,6 +53,7 @@ class ScoringModule(evaluate.Metric):
         self.inputs = list(inspect.signature(self.tier.score).parameters)
         self._storing = False
         self._added = False
+        self._warned = False
         if experiment_id is None and base.get("num_process", 1) == 1:
             experiment_id = uuid.uuid4().hex
         super().__init__(config_name=config_name, experiment_id=experiment_id, **base)
@@ -117,6 +84,9 @@ class ScoringModule(evaluate.Metric):
         names = [""] * len(inputs["predictions"]) if ids is None else _as_list("ids", ids)
         _same_length({**inputs, "ids": names})
         rows = self.tier.score(**inputs)
+        if not self._warned:
+            self._warned = True
+            warn_of_unavailable(self.tier)
         self._store([Stored(str(name), row) for name, row in zip(names, rows, strict=True)])
 
     def add(self, *, prediction: Any = None, reference: Any = None, ids: str | None = None, **kwargs: Any) -> None:

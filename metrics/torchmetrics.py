@@ -17,11 +17,12 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from .module import Tier
 from .pixel import PixelTier
 from .rows import MetricSpec
 from .rows import Row
 from .rows import Summed
+from .scorer import Tier
+from .scorer import warn_of_unavailable
 from .signature import digest
 from .text import TextTier
 
@@ -52,6 +53,7 @@ class TierMetric(Metric):
         super().__init__(**kwargs)
         self.tier = tier
         self._beside = tuple((spec.name, column) for spec in tier.specs for column in _columns(spec))
+        warn_of_unavailable(tier)
         # A MetricCollection takes metrics whose states are equal behind their first batch (where all is missing, say)
         # for one metric. Those of different definitions never are.
         which = digest([tier.definition, [spec.name for spec in tier.specs]])

@@ -134,7 +134,8 @@ def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, h
         gone = exchange_digests(tasks, here)
         if gone:
             missing = score_tasks(tasks, built, options.out, here.alone())
-            say(f"process {', '.join(map(str, gone))} ended early; {missing} scores that were missing are computed")
+            left = f"{missing} scores that were missing are computed" if missing else "it left nothing to score"
+            say(f"process {', '.join(map(str, gone))} ended early; {left}")
     finally:
         _tell_usage(built)
     if not here.is_main:

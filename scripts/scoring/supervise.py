@@ -125,7 +125,7 @@ def _watch(workers: Sequence["subprocess.Popen[bytes]"], store: launch.Store) ->
     code = workers[0].returncode
     if _death(code, None) is None:
         return int(code)
-    say("process 0, which writes the results, is gone; run the same command again: it scores what is missing")
+    say("process 0, which writes the results, is gone; run the same command again: it goes on from there")
     return 1
 
 

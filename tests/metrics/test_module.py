@@ -25,6 +25,7 @@ class Tier:
         self.specs = (MetricSpec("gap", 0.0, 10.0, higher_is_better=False, extras=self._extras),)
         self.signature = f"toy|scale:{scale}"
         self.definition = {"scale": scale}
+        self.unavailable = {} if scale else {"gap": "no scale is here; get one"}
 
     @staticmethod
     def _extras(rows: Sequence[Row]) -> dict[str, Any]:
@@ -202,3 +203,10 @@ def test_a_column_that_the_tier_does_not_declare_is_not_lost_silently(toy: Calla
     module.tier = Undeclared()
     with pytest.raises(RuntimeError, match="columns lack sum"):
         module.add_batch(predictions=[1.0], references=[0.0])
+
+
+def test_what_can_not_be_scored_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    module = Toy(scale=0)
+    for _ in range(2):
+        module.add_batch(predictions=[None], references=[1])
+    assert caplog.text.count("gap left unscored: no scale is here; get one") == 1

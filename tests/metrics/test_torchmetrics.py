@@ -179,3 +179,10 @@ def test_in_a_module_a_batchs_figures_come_back_and_the_epochs_go_on() -> None:
         assert plain(batch) == pytest.approx(plain(alone.compute()), rel=1e-12, nan_ok=True)
     assert plain(loop.text.compute()) == pytest.approx(by_evaluate("text", "paper", samples), rel=1e-12)
     assert plain(pickle.loads(pickle.dumps(loop.text)).compute()) == plain(loop.text.compute())
+
+
+def test_want_of_weights_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("medgen_metrics.backbones.find", lambda net: None)
+    PixelMetric(metrics=["lpips"], offline=True)
+    assert "lpips left unscored: weights lpips-alex are not on this machine" in caplog.text
+    assert "medgen-bench weights fetch lpips-alex" in caplog.text
