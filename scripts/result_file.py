@@ -187,10 +187,10 @@ def load_all(paths: Sequence[Path]) -> list[tuple[Path, ResultFile]]:
     return loaded
 
 
-def shorten(findings: Sequence[str], separator: str) -> str:
-    """The first `SHOWN` findings and the count of the rest."""
-    more = [f"… and {len(findings) - SHOWN} more"] if len(findings) > SHOWN else []
-    return separator.join([*findings[:SHOWN], *more])
+def shorten(findings: Sequence[str], separator: str, shown: int = SHOWN) -> str:
+    """The first `shown` findings and the count of the rest."""
+    more = [f"… and {len(findings) - shown} more"] if len(findings) > shown else []
+    return separator.join([*findings[:shown], *more])
 
 
 def _findings(error: ValidationError) -> str:

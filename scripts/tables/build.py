@@ -18,6 +18,7 @@ from .anchors import Anchors
 from .anchors import beside
 from .cells import lines as system_lines
 from .columns import Column
+from .conflicts import Conflicts
 from .entry import Entry
 from .foot import document_notes
 from .foot import table_notes
@@ -116,7 +117,7 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
     for entry in entries:
         for metric, (tier, spec) in entry.specs.items():
             sources[metric].append((entry, tier, spec))
-    shown, faults = [], []
+    shown, conflicts = [], Conflicts(entries[0].config)
     for metric in sorted(sources, key=columns.order):
         scored = [source for source in sources[metric] if source[0].valued[metric] and source[0].has_weights(metric)]
         if not scored:
@@ -125,10 +126,8 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
                 continue
             # Every output failed. There are no values to mix: any system's definition will do.
             scored = sources[metric][:1]
-        (first, tier, spec), *others = scored
-        faults += [
-            fault for other, other_tier, _ in others if (fault := _conflict(metric, first, tier, other, other_tier))
-        ]
+        conflicts.look(metric, [(entry, tier) for entry, tier, _ in scored])
+        first, tier, spec = scored[0]
         shown.append(
             Column(
                 metric=metric,
@@ -142,27 +141,8 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
                 signatures=tuple(dict.fromkeys(entry.result.tiers[tier].signature for entry, tier, _ in scored)),
             )
         )
-    if faults:
-        raise UsageError(
-            f"{entries[0].config}: expected one signature a column, got {shorten(faults, '; ')}. Run `medgen-bench "
-            "score` again on both (scores whose definition is unchanged are reused), or print them in separate calls."
-        )
+    conflicts.refuse()
     return tuple(shown)
-
-
-def _conflict(metric: str, first: Entry, tier: str, other: Entry, other_tier: str) -> str:
-    """Why two systems' values can't stand in one column; empty where they can."""
-    one, two = first.result.tiers[tier], other.result.tiers[other_tier]
-    if tier == other_tier == judged.TIER and one.definition == two.definition:
-        # A server's fingerprint, which the signature shows, may change from day to day; the foot gives all.
-        return ""
-    same = columns.column_signature(one.signature, metric) == columns.column_signature(two.signature, metric)
-    if same and (one.signature != two.signature or one.definition == two.definition):
-        return ""
-    return (
-        f"{columns.head(metric)}: {first.path} has {one.signature} (definition {one.definition}), "
-        f"{other.path} has {two.signature} (definition {two.definition})"
-    )
 
 
 def _common(entries: Sequence[Entry], metric: str) -> set[str]:

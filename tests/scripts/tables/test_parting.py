@@ -2,6 +2,7 @@
 
 import pytest
 
+from medgen_metrics.rows import Row
 from medgen_scripts.errors import UsageError
 from medgen_scripts.tables.columns import column_signature
 
@@ -9,6 +10,8 @@ from ..built import built
 from ..built import edits
 from ..built import foot
 from ..results import SIGNATURES
+from ..results import config_result
+from ..results import pixels
 from ..results import result
 
 
@@ -41,9 +44,36 @@ def test_one_column_holds_one_signature() -> None:
     assert "PSNR" not in message
 
 
-def test_another_definition_under_one_signature_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"SSIM: 0\.json has .*\(definition 0011223344556677\), 1\.json has .*ffff"):
-        built(edits("alpha", [0.5]), edits("beta", [0.5], definition="ffff"))
+def test_two_files_of_other_signatures_are_told_once_with_all_their_metrics() -> None:
+    other = SIGNATURES["pixel"].replace("size:lanczos", "size:nearest")
+    with pytest.raises(UsageError) as error:
+        built(edits("alpha", [0.5], [20.0]), edits("beta", [0.5], [20.0], signatures={"pixel": other}))
+    message = str(error.value)
+    assert message.startswith("edit: expected one signature a column, got SSIM, PSNR: 0.json has medgen_pixel|")
+    assert message.count("0.json") == message.count("1.json") == 1
+
+
+def test_another_definition_under_one_signature_is_told_once_a_tier_with_the_remedy_first() -> None:
+    old = [edits(f"old-{number}", [0.5], [20.0], [0.1], definition="ffff") for number in range(9)]
+    with pytest.raises(UsageError) as error:
+        built(edits("alpha", [0.5], [20.0], [0.1]), *old)
+    message = str(error.value)
+    assert message.startswith("edit: run `medgen-bench score` again on the older files")
+    assert "expected one definition of tier pixel, got 2 under one signature" in message
+    assert message.endswith(": 0011223344556677: 0.json; ffff: 1.json, 2.json, 3.json, 4.json, 5.json, … and 4 more")
+    assert "medgen_pixel|" not in message
+    assert "\n" not in message
+
+
+def test_every_tier_of_other_definitions_is_told() -> None:
+    text = [Row({"bleu": 0.5, "bertscore": 0.5, "em": 1.0})]
+    tiers = {"pixel": pixels([0.5], [20.0]), "text": text}
+    files = [result(name, {"gen": config_result(tiers, definition=name * 8)}) for name in ("aa", "bb")]
+    with pytest.raises(UsageError) as error:
+        built(*files)
+    lines = str(error.value).splitlines()
+    assert [line.partition("of tier ")[2].partition(",")[0] for line in lines] == ["pixel", "text"]
+    assert all(line.count(".json") == 2 for line in lines)
 
 
 def test_a_model_that_one_system_lacks_does_not_part_the_other_columns() -> None:
