@@ -3,18 +3,28 @@
 from collections.abc import Iterable
 from collections.abc import Mapping
 
+from medgen_metrics.judge.rubric import VIEWS
+from medgen_metrics.judge.specs import holistic
 from medgen_metrics.judge.specs import layout_of
 from medgen_metrics.judge.specs import specs
 
 from ..result_file import Tier
 from .columns import head
+from .columns import metric_of
 from .model import Table
 
 TIER = "judge"
 _OVERALL = ("holistic_", "dimensions_")
+# Of the views shown: what they are called, and what the judge sees in each layout.
+_BOTH = VIEWS
+_CALLED = {_BOTH: "with and without", VIEWS[:1]: "with", VIEWS[1:]: "without"}
 _SHOWN = {
-    "paper": "the pictures that the public judge shows (with the reference: no input), every dimension asked",
-    "standard": "input, output and, with the reference, the reference image; only dimensions that apply",
+    (_BOTH, "paper"): "the pictures that the public judge shows (with the reference: no input), every dimension asked",
+    (VIEWS[:1], "paper"): "the pictures that the public judge shows (no input), every dimension asked",
+    (VIEWS[1:], "paper"): "the pictures that the public judge shows, every dimension asked",
+    (_BOTH, "standard"): "input, output and, with the reference, the reference image; only dimensions that apply",
+    (VIEWS[:1], "standard"): "input, output and the reference image; only dimensions that apply",
+    (VIEWS[1:], "standard"): "input and output; only dimensions that apply",
 }
 
 
@@ -46,13 +56,16 @@ def notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str
     judged = {system: made[TIER] for system, made in tiers.items() if TIER in made}
     if not any(column.tier == TIER for column in table.columns):
         return
+    metrics = [metric_of(column.metric) for column in table.columns if column.tier == TIER]
+    views = tuple(view for view in VIEWS if any(metric.endswith(f"_{view}") for metric in metrics))
+    heads = ", ".join(head(holistic(view)) for view in views)
     for layout in dict.fromkeys(_layout(tier) for tier in judged.values()):
         first = next(tier for tier in judged.values() if _layout(tier) == layout)
         sheet = specs(**first.options)[0]
         yield (
-            f"w. GT*, w.o. GT*: a judge's overall score, {sheet.low:g} to {sheet.high:g}, with and without the "
-            f"reference; the judge sees {_SHOWN[layout]}. Its prompt is this project's own, since the published one "
-            "isn't public: not comparable with published Holistic scores."
+            f"{heads}: a judge's overall score, {sheet.low:g} to {sheet.high:g}, {_CALLED[views]} the "
+            f"reference; the judge sees {_SHOWN[views, layout]}. Its prompt is this project's own, since the published "
+            "one isn't public: not comparable with published Holistic scores."
         )
     shown = [column.metric for column in table.columns if column.tier == TIER]
     if any(not metric.startswith(_OVERALL) for metric in shown):

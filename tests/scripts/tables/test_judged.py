@@ -9,6 +9,8 @@ import pytest
 from medgen_metrics.rows import Row
 from medgen_scripts.errors import UsageError
 from medgen_scripts.result_file import ResultFile
+from medgen_scripts.tables.passes import Mark
+from medgen_scripts.tables.passes import Marks
 
 from ..built import as_text
 from ..built import built
@@ -52,6 +54,26 @@ def test_the_heading_says_whose_layout_the_judge_saw() -> None:
     document = built(judged("alpha", [4.0, 2.0], options={"layout": "standard"}))
     assert "w. GT* [standard]" in as_text(document)
     assert "only dimensions that apply" in foot(document)
+
+
+@pytest.mark.parametrize(
+    ("view", "layout", "told", "untold"),
+    [
+        ("with_reference", "paper", "w. GT*: a judge's overall score, 1 to 5, with the reference;", "w.o. GT*"),
+        ("with_reference", "standard", "the judge sees input, output and the reference image;", "w.o. GT*"),
+        ("without_reference", "paper", "w.o. GT*: a judge's overall score, 1 to 5, without the reference;", "w. GT*"),
+        ("without_reference", "standard", "the judge sees input and output;", "w. GT*"),
+    ],
+)
+def test_the_foot_explains_only_the_view_that_is_shown(view: str, layout: str, told: str, untold: str) -> None:
+    rows = [Row({f"holistic_{view}": score}) for score in (4.0, 2.0)]
+    options = {"judge": {"views": [view], "layout": layout}}
+    file = result("alpha", {"edit": config_result({"judge": rows}, options=options)})
+    mark = Mark(f"holistic_{view}", 4.0, True)
+    for marks in (None, Marks((mark,), {"own": (mark,)})):
+        said = foot(built(file, marks=marks))
+        assert told in said
+        assert untold not in said
 
 
 def test_a_dimension_that_does_not_apply_is_said_to_be_so() -> None:
