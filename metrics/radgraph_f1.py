@@ -82,7 +82,8 @@ def find_radgraph(offline: bool | None = None) -> RadGraphFiles:
         version = metadata.version("radgraph")
     except metadata.PackageNotFoundError:
         raise WeightsUnavailable(
-            "RadGraph F1 needs the package radgraph, which is not installed", "pip install 'medgen-bench[radgraph]'"
+            "RadGraph F1 needs the package radgraph, which is not installed",
+            "pip install 'medgen-bench[radgraph]' takes a transformers below 5",
         ) from None
     _refuse_transformers(version)
     folder = _obtain(_weights(version), offline)

@@ -201,7 +201,7 @@ def _not_scored(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterab
 
 
 def _unavailable(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str]:
-    """Columns that have no weights, whether shown for other systems or left out, and how to get them."""
+    """Columns that lack weights or a package, whether shown for other systems or left out, and how to get them."""
     lacking: dict[str, list[str]] = defaultdict(list)
     messages: dict[str, str] = {}
     for system, scored in tiers.items():
@@ -210,14 +210,16 @@ def _unavailable(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Itera
                 if "weights_missing" in figures.failures:
                     lacking[metric].append(system)
                     messages[metric] = tier.unavailable.get(metric, "score again on a machine that has them")
-    heads: dict[tuple[str, str], list[str]] = defaultdict(list)
+    heads: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for metric in sorted(lacking, key=columns.order):
         weights = columns.weights_of(metric)
         remedy = f"medgen-bench weights fetch {weights}, then score again" if weights else messages[metric]
         some = "" if len(lacking[metric]) == len(tiers) else f" for {', '.join(lacking[metric])}"
-        heads[some, remedy].append(columns.head(metric))
-    for (some, remedy), names in heads.items():
-        yield f"{', '.join(names)}: no weights{some}: {remedy}"
+        # Of what isn't in the registry only the message says what is lacking: it may be a package.
+        what = "no weights" if weights else "not scored"
+        heads[what, some, remedy].append(columns.head(metric))
+    for (what, some, remedy), names in heads.items():
+        yield f"{', '.join(names)}: {what}{some}: {remedy}"
 
 
 def _signatures(tables: Sequence[Table]) -> Iterable[str]:

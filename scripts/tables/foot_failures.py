@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 
+from medgen_metrics.sections import SECTIONS
+
 from ..result_file import Tier
 from ..result_file import shorten
+from . import columns
 from .anchors import FLOOR
 from .bounds import unsettled
 from .foot_options import anchor_remedy
@@ -97,17 +100,29 @@ def unsettled_orders(table: Table, show: Show) -> Iterable[str]:
 
 
 def flags(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str]:
-    """Counts of what was flagged, with their shares of the records that the tier could score."""
+    """Counts of what was flagged, with their shares of the records that it can be flagged on.
+
+    These are the records that the tier could score; of a section that an answer lacks, those whose reference has it.
+    """
     shares: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for system, scored in tiers.items():
         for tier in scored.values():
             measured = max((figures.scored for figures in tier.metrics.values()), default=0)
             for flag, count in tier.flags.items():
                 if count:
-                    total = measured if count <= measured else table.selected
+                    total = _sectioned(flag, tier) or (measured if count <= measured else table.selected)
                     shares[flag][f"{count:,}/{total:,} ({count / total:.1%})"].append(system)
     for flag in sorted(shares, key=flag_order):
         yield f"{flag}: {'; '.join(f'{_names(names)} {share}' for share, names in shares[flag].items())}"
+
+
+def _sectioned(flag: str, tier: Tier) -> int:
+    """The records whose reference has the section that a flag is about; 0 of other flags."""
+    section = flag.removeprefix("no_")
+    if section == flag or section not in SECTIONS:
+        return 0
+    names = ((columns.split_name(metric)[0], figures) for metric, figures in tier.metrics.items())
+    return max((figures.n for name, figures in names if name.endswith(f"_{section}")), default=0)
 
 
 def flag_order(flag: str) -> tuple[int, str]:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from medgen_metrics.rows import Row
 from medgen_scripts.result_file import ResultFile
 from medgen_scripts.tables.columns import column_signature
@@ -53,7 +55,7 @@ def test_extras_stand_behind_the_other_columns_and_are_explained() -> None:
         "Negation agreement: of the findings of a closed list",
         "Closed findings stated: alpha 3 of 5 in 2 records alike, 1 the other way round.",
         "an answer without it scores 0 there",
-        "no_impression: alpha 1/2 (50.0%)",
+        "no_impression: alpha 1/1 (100.0%)",
         "no_impression: answers without the section IMPRESSION",
     ):
         assert note in said, note
@@ -89,6 +91,19 @@ def test_metrics_that_lack_the_same_thing_are_told_together() -> None:
     why = {"text": dict.fromkeys(lacking, "the package is not installed")}
     said = foot(built(texts("alpha", rows, ["radgraph", "sections"], unavailable=why)))
     assert (
-        "RadGraph F1 (RG_ER), RadGraph F1 (RG_ER) findings, RadGraph F1 (RG_ER) impression: no weights: the package is "
+        "RadGraph F1 (RG_ER), RadGraph F1 (RG_ER) findings, RadGraph F1 (RG_ER) impression: not scored: the package is "
         "not installed" in said
     )
+
+
+@pytest.mark.parametrize("by", [None, "task"])
+def test_a_section_that_answers_lack_is_counted_of_the_references_that_have_it(by: str | None) -> None:
+    rows = [
+        Row({"bleu": 0.5, "bleu_findings": 0.0, "bleu_impression": 0.5}, {}, ("no_findings",)),
+        Row({"bleu": 0.5, "bleu_findings": 0.5}),
+        Row({}, {"bleu": "missing", "bleu_findings": "missing"}),
+        *[Row({"bleu": 0.5})] * 4,
+    ]
+    said = foot(built(texts("alpha", rows, ["sections"]), by=by))
+    assert "no_findings: alpha 1/3 (33.3%)" in said
+    assert "no_impression" not in said.replace("(no_findings, no_impression)", "")
