@@ -78,9 +78,8 @@ def score(
     here = launch.ranks(None if spawn else options.expect_processes or options.processes, options.device)
     selection = (options.limit, options.seed)
     tasks = read_tasks(todo, options.edition, options.data_dir, *selection, options.image_roots, options.subset)
-    for task in tasks if here.is_main else ():
-        for notice in task.notices:
-            say(notice)
+    for notice in (*options.unused(), *(said for task in tasks for said in task.notices)) if here.is_main else ():
+        say(notice)
     locks = [
         hold(options.out / "scores" / task.job.system, task.job.config, f"scoring {task.job.config}")
         for task in tasks

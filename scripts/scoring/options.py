@@ -37,3 +37,30 @@ class ScoreOptions:
     offline: bool = False
     download: bool = False
     judge: JudgeOptions = field(default_factory=JudgeOptions)
+
+    def unused(self) -> list[str]:
+        """What is said of options whose tier isn't chosen, and so of no effect."""
+        default = ScoreOptions()
+        given = {
+            tier: [name for name in names if getattr(self, name) != getattr(default, name)]
+            for tier, names in _OF_TIER.items()
+        }
+        # An address may come from the environment, which speaks of no single run.
+        judge = [name for name, value in self.judge.arguments().items() if value != getattr(default.judge, name)]
+        given["judge"] = [name for name in judge if name != "judge_url"]
+        return [
+            f"{', '.join(map(_option, names))}: not used, since --tiers has no {tier}"
+            for tier, names in given.items()
+            if names and tier not in self.tiers
+        ]
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+_OF_TIER = {
+    "pixel": ("lpips_net", "lpips_weights"),
+    "text": ("text_model", "text_layers", "text_baseline", "text_extras", "sentence_model"),
+    "embedding": ("embedding_model", "embedding_weights", "embedding_dtype", "embedding_cache"),
+}

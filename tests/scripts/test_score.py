@@ -180,6 +180,16 @@ def test_bad_input_ends_with_one_message_and_code_2(
     assert "expected some of pixel, text, embedding, judge, got taste" in capsys.readouterr().err
 
 
+def test_options_of_tiers_that_are_not_chosen_are_told() -> None:
+    chosen = ScoreOptions(tiers=("pixel",), text_extras=("negation",), embedding_model="x", judge=JudgeOptions(scale=7))
+    assert chosen.unused() == [
+        "--text-extras: not used, since --tiers has no text",
+        "--embedding-model: not used, since --tiers has no embedding",
+        "--scale: not used, since --tiers has no judge",
+    ]
+    assert replace(chosen, tiers=("pixel", "text", "embedding", "judge")).unused() == ScoreOptions().unused() == []
+
+
 def test_the_command_line_for_processes_means_the_same_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = ScoreOptions(
         edition="sample",
