@@ -1,6 +1,7 @@
 """Shared fixtures. The environment is set before any Hugging Face library is imported, since they read it once."""
 
 import os
+import signal
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -11,6 +12,10 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 os.environ.pop("COLUMNS", None)
 
 import pytest
+
+# What runs in the background of a shell has Ctrl-C ignored, and so has all that it starts; tests of Ctrl-C send one.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 
