@@ -231,6 +231,7 @@ _CONFIG_OF_NAME = {name: name for name in CONFIGS} | {folder: config for config,
 _PUBLIC_COLUMNS = {"instruction", "task", "modality", "input_images"}
 _OUR_COLUMNS = _PUBLIC_COLUMNS | {"id", "release_id", "choices", "group"}
 _CONFIG_COLUMNS = {"vqa": {"answer"}, "edit": {"output_images"}, "gen": {"answer", "output_images"}}
+_MOST_SETS = 8  # that a message names
 
 
 def find_shards(root: Path) -> "list[Shard]":
@@ -271,7 +272,9 @@ def find_shards(root: Path) -> "list[Shard]":
         shards.append(Shard(path, config, "ours" if columns >= _OUR_COLUMNS else "public"))
     places = {(shard.config, shard.root) for shard in shards}
     if len(places) > len({config for config, _ in places}) or len({shard.layout for shard in shards}) > 1:
-        found = ", ".join(sorted({f"{shard.root} ({shard.config}, {shard.layout})" for shard in shards}))
+        sets = sorted({f"{shard.root} ({shard.config}, {shard.layout})" for shard in shards})
+        # of a folder of everything there are hundreds
+        found = ", ".join([*sets[:_MOST_SETS], *([f"… and {len(sets) - _MOST_SETS} more"] * (len(sets) > _MOST_SETS))])
         problems.append(f"more than one data set: {found}; name the folder of one")
     _raise_problems(root, problems)
     others = ", ".join(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import NamedTuple
 
+from . import model_folders
 from . import weights
 from .file_digests import folder_digest
 
@@ -94,7 +95,9 @@ def find_encoder(model: str | None = None, num_layers: int | None = None, offlin
         folder = weights.obtain("pubmedbert", offline=offline)
         num_layers = LAYERS if num_layers is None else num_layers
     else:
-        folder = _folder(named(model)[1], offline)
+        folder = model_folders.find(
+            named(model)[1], lambda repo, _: weights.obtain(weights.hub_encoder(repo), offline=offline)
+        )
     config_path = folder / "config.json"
     if not config_path.is_file():
         raise ValueError(f"model: {folder} has no config.json; expected the folder of a transformers encoder")
@@ -108,15 +111,6 @@ def find_encoder(model: str | None = None, num_layers: int | None = None, offlin
     if depth is not None and not 0 <= layers <= depth:
         raise ValueError(f"num_layers: expected 0 to {depth} for {name or 'PubMedBERT'}, got {layers}")
     return Encoder(name, folder, int(layers), folder_digest(folder))
-
-
-def _folder(model: str, offline: bool | None) -> Path:
-    path = Path(model).expanduser()
-    if path.is_dir():
-        return path
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", model):
-        raise ValueError(f"model: {model!r} is neither a folder here nor a Hub id (owner/name)")
-    return weights.obtain(weights.hub_encoder(model), offline=offline)
 
 
 def baseline(path: Path, layers: int) -> float:

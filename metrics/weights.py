@@ -22,11 +22,13 @@ class WeightsUnavailable(Exception):
 
     Attributes:
         problem: the message without its remedy.
+        remedy: what to do about it; empty where nothing is known.
     """
 
     def __init__(self, problem: str, remedy: str = "") -> None:
         super().__init__(f"{problem}; {remedy}" if remedy else problem)
         self.problem = problem
+        self.remedy = remedy
 
 
 @dataclass(frozen=True, slots=True)

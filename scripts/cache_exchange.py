@@ -97,13 +97,15 @@ def import_files(files: Sequence[Path], folder_of: Callable[[str], Path]) -> Non
 
         for file in files:
             done = _import(cache_of, file, faults)
-            print(f"{file}: {done['added']:,} added, {done['known']:,} known, {done['refused']:,} refused")
+            if done is not None:
+                print(f"{file}: {done['added']:,} added, {done['known']:,} known, {done['refused']:,} refused")
     if faults:
         rest = [f"… and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
         raise UsageError("\n".join(["cache import: not everything could be taken in", *faults[:SHOWN], *rest]))
 
 
-def _import(cache_of: Callable[[str], Any], file: Path, faults: list[str]) -> Counter[str]:
+def _import(cache_of: Callable[[str], Any], file: Path, faults: list[str]) -> Counter[str] | None:
+    """What came of the entries of a file; None of one that can't be read at all."""
     done: Counter[str] = Counter()
     promised = number = 0
     kind = ""
@@ -122,6 +124,8 @@ def _import(cache_of: Callable[[str], Any], file: Path, faults: list[str]) -> Co
             raise ValueError("an empty file")
     except (OSError, EOFError, zlib.error, ValueError) as error:  # the second and third: a gzip file that was damaged
         faults.append(f"{file}: expected an export of `medgen-bench cache export`, got: {error}")
+        if not number:
+            return None
     else:
         if done.total() != promised:
             faults.append(f"{file}: expected {promised:,} entries, got {done.total():,}; fetch the file again")

@@ -156,6 +156,20 @@ def test_two_data_sets_in_one_folder_are_an_error(release: Path, tmp_path: Path)
     assert len(load(tmp_path / "data" / "one")) == 1
 
 
+def test_of_many_data_sets_the_first_are_named(tmp_path: Path) -> None:
+    for number in range(11):
+        builders.write_release(
+            tmp_path / "data" / f"set{number:02}", {"edit": [public_row("style-transfer", 1)]}, shards=1
+        )
+    with pytest.raises(DataError, match=r"more than one data set: .*; name the folder of one") as caught:
+        load(tmp_path / "data")
+    said = str(caught.value)
+    assert said.count("(edit, public)") == 8
+    assert "set07" in said
+    assert "set08" not in said
+    assert ", … and 3 more; name" in said
+
+
 def test_a_missing_config_column_or_shard_is_named(release: Path, tmp_path: Path) -> None:
     rows = [public_row("style-transfer", n) for n in range(4)]
     builders.write_release(tmp_path / "data", {"edit": rows})

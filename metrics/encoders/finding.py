@@ -1,9 +1,9 @@
 """Which encoder a user means, and where its weights are."""
 
-import re
 from os import PathLike
 from pathlib import Path
 
+from .. import model_folders
 from .. import weights
 from ..bertscore import named
 from ..bertscore import short_name
@@ -13,7 +13,6 @@ from . import transformers_model
 from .base import Found
 
 OPEN_CLIP = "open-clip:"
-_HUB = re.compile(r"([\w.-]+/[\w.-]+?)(?:@([\w.-]+))?")
 
 
 def metric_name(model: str | None) -> str:
@@ -75,18 +74,16 @@ def find(model: str | None = None, given: str | PathLike[str] | None = None, off
         raise ValueError(f"weights: expected only with MedImageInsight, got {given}; name the folder of {model} itself")
     is_open_clip = model.startswith(OPEN_CLIP)
     place = named(model.removeprefix(OPEN_CLIP))[1]
-    folder = Path(place).expanduser()
-    if not folder.is_dir():
-        match = _HUB.fullmatch(place)
-        if match is None:
-            raise ValueError(f"model: {place!r} is neither a folder here nor a Hub id (owner/name)")
-        repo, revision = match.groups()
-        hub = (
+
+    def on_hub(repo: str, revision: str | None) -> Path:
+        wanted = (
             weights.hub_open_clip(repo, revision, open_clip_model.FILES)
             if is_open_clip
             else weights.hub_model(
                 repo, revision, tier="embedding", metric="cosine", files=list(transformers_model.FILES)
             )
         )
-        folder = weights.obtain(hub, offline=offline)
+        return weights.obtain(wanted, offline=offline)
+
+    folder = model_folders.find(place, on_hub, takes_revision=True)
     return open_clip_model.find(folder) if is_open_clip else transformers_model.find(folder)

@@ -20,6 +20,7 @@ from .backend import Reply
 KEY_VARIABLE = "MEDGEN_JUDGE_API_KEY"
 # Room for a model that thinks before it answers.
 _PROBE_TOKENS = 256
+_SERVING = "`medgen-bench judge-serve --print` gives a command that serves one"
 _PROBE_SCHEMA = {
     "type": "object",
     "properties": {"colour": {"type": "string"}},
@@ -84,7 +85,7 @@ class OpenAIBackend:
             deadline=deadline,
             timeout=timeout,
             budget=budget,
-            pool=pool,
+            pool={"serving": _SERVING, **(pool or {})},
         )
         self._met = False
         self._models: set[str] = set()

@@ -8,6 +8,7 @@ import email.utils
 import http.client
 import json
 import math
+import os
 import re
 import socket
 import ssl
@@ -107,6 +108,7 @@ class Fault:
         status: HTTP status.
         retry_after: seconds that the server asks to wait.
         unreachable: no connection came about.
+        cause: why none did, in the system's words, unredacted; empty where one did.
     """
 
     kind: str
@@ -114,6 +116,7 @@ class Fault:
     status: int | None = None
     retry_after: float | None = None
     unreachable: bool = False
+    cause: str = ""
 
     @property
     def passing(self) -> bool:
@@ -146,12 +149,13 @@ def fault_of(error: Exception) -> Fault | None:
     chain = list(_chain(error))
     names = {kind.__name__.lower() for link in chain for kind in type(link).__mro__}
     unreachable = any(name in names for name in _UNREACHABLE)
-    text = " / ".join(dict.fromkeys(f"{type(link).__name__}: {link}".rstrip(": ") for link in chain))
+    text = _joined(chain)
+    cause = _root(chain) if unreachable else ""
     if any("timeout" in name for name in names):
-        return Fault("timeout", text, unreachable=unreachable)
+        return Fault("timeout", text, unreachable=unreachable, cause=cause)
     network = any(type(link).__module__.partition(".")[0] in _NETWORK for link in chain[:1])
     if network or isinstance(error, _BROKEN):
-        return Fault("connection", text, unreachable=unreachable)
+        return Fault("connection", text, unreachable=unreachable, cause=cause)
     return None
 
 
@@ -229,10 +233,32 @@ def _said(error: Exception) -> str:
     return str(error)
 
 
+def _joined(chain: Sequence[BaseException]) -> str:
+    """The words of a chain; a link that only repeats what a former one said is left out."""
+    said: list[str] = []
+    for link in chain:
+        words = str(link)
+        if not (words and any(words in former for former in said)):
+            said.append(f"{type(link).__name__}: {words}".rstrip(": "))
+    return " / ".join(dict.fromkeys(said))
+
+
+def _root(chain: Sequence[BaseException]) -> str:
+    """Why a connection didn't come about: the operating system's words for it where a link holds its number."""
+    for link in reversed(chain):
+        if isinstance(link, socket.gaierror) and link.strerror:
+            return str(link.strerror)
+        if isinstance(link, OSError) and isinstance(link.errno, int) and link.errno > 0:
+            return os.strerror(link.errno)
+    return str(chain[-1]) or type(chain[-1]).__name__
+
+
 def _chain(error: BaseException) -> Sequence[BaseException]:
     found: list[BaseException] = []
     link: BaseException | None = error
-    while link is not None and link not in found and len(found) < 5:
+    while link is not None and link not in found and len(found) < 8:
         found.append(link)
-        link = link.__cause__ or link.__context__
+        # of several addresses that were tried one tells enough
+        group: Sequence[BaseException] = getattr(link, "exceptions", ())
+        link = link.__cause__ or link.__context__ or (group[0] if group else None)
     return found

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from .. import model_folders
 from .. import weights
 from ..file_digests import folder_digest
 
@@ -24,18 +25,19 @@ def find(model: str, *, revision: str | None = None, offline: bool | None = None
         weights.WeightsUnavailable: not here and not to be had.
         ValueError: neither a folder nor a Hub id, or a folder with a revision.
     """
-    folder = Path(model).expanduser()
-    if folder.is_dir():
+    if Path(model).expanduser().is_dir():
         if revision is not None:
             raise ValueError(f"{role}: expected no revision of a folder, got {revision!r} with {model}")
-        if not (folder / "config.json").is_file():
+        if not (Path(model).expanduser() / "config.json").is_file():
             raise ValueError(f"{role}: {model} has no config.json; expected the folder of a transformers model")
-        return folder
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", model):
-        raise ValueError(f"{role}: {model!r} is neither a folder here nor a Hub id (owner/name)")
     # a system's weights are no metric's
     metric = "holistic" if role == "judge" else ""
-    return weights.obtain(weights.hub_model(model, revision, tier=role, metric=metric, files=_FILES), offline=offline)
+
+    def on_hub(repo: str, _: str | None) -> Path:
+        wanted = weights.hub_model(repo, revision, tier=role, metric=metric, files=_FILES)
+        return weights.obtain(wanted, offline=offline)
+
+    return model_folders.find(model, on_hub, what=role)
 
 
 def identity(

@@ -59,6 +59,7 @@ class Pool:
         rest: seconds before a dead endpoint is first tried again; they double.
         patience: seconds without any living endpoint after which the run ends.
         seed: of the jitter.
+        serving: how such a server is started, for messages where nothing answers.
 
     Raises:
         ValueError: no endpoint, or a limit that allows no request.
@@ -79,6 +80,7 @@ class Pool:
         rest: float = 1.0,
         patience: float = 120.0,
         seed: int | None = None,
+        serving: str = "",
     ) -> None:
         if not endpoints:
             raise ValueError("endpoints: expected at least one URL, got none")
@@ -97,6 +99,7 @@ class Pool:
         self._model = model
         self._backoff = backoff
         self._patience = patience
+        self._is_it_up = f"is the server up? {serving}".strip()
         self._random = random.Random(seed)
         self._turns = Turns(self.endpoints, limit)
         self._silent_since: float | None = None
@@ -217,11 +220,24 @@ class Pool:
                 self._stop(fault.kind, f"no endpoint has answered for {patience:g} s", [(endpoint, fault)])
 
     def _stop(self, kind: str, why: str, faults: Sequence[tuple[Endpoint, Fault]]) -> None:
-        said = "; ".join(f"{one.name}: {fault.kind}: {self.redact(fault.text)}" for one, fault in faults)
-        self._turns.stop(kind, f"{why}: {said}. {REMEDIES.get(kind, REMEDIES['connection'])}")
+        said = "; ".join(
+            f"{one.name}: {fault.kind}: {self.redact(fault.text)}" if not fault.cause else self._silent(one, fault)
+            for one, fault in faults
+        )
+        remedy = REMEDIES.get(kind, REMEDIES["connection"])
+        if all(fault.cause for _, fault in faults):
+            said = f"{said}; {self._is_it_up}"
+        self._turns.stop(kind, f"{why}: {said}{'' if said.endswith('?') else '.'} {remedy}")
+
+    def _silent(self, endpoint: Endpoint, fault: Fault) -> str:
+        return f"nothing answers at {endpoint.name}: {self.redact(fault.cause)}"
 
     def _failure(self, endpoint: Endpoint, fault: Fault, attempts: int, more: str = "") -> CallFailed:
-        return CallFailed(fault.kind, f"{endpoint.name}: {self.redact(fault.text)}{more}", attempts, fault.status)
+        if fault.cause:
+            said = f"{self._silent(endpoint, fault)}; {self._is_it_up}"
+        else:
+            said = f"{endpoint.name}: {self.redact(fault.text)}{more}"
+        return CallFailed(fault.kind, said, attempts, fault.status)
 
     def _jittered(self, attempts: int) -> float:
         longest = min(LONGEST_BACKOFF, self._backoff * 2 ** (attempts - 1))

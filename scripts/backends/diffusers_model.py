@@ -12,6 +12,7 @@ from typing import Any
 import anyio.to_thread
 import diffusers
 
+from medgen_metrics import model_folders
 from medgen_metrics.file_digests import files_digest
 from medgen_metrics.serving.batches import Batches
 from medgen_metrics.serving.batches import Unready
@@ -127,22 +128,21 @@ class DiffusersModel(InProcess):
         """
         if self._folder is not None:
             return self._folder
-        folder, model = Path(self.component.model).expanduser(), self.component.model
-        if folder.is_dir():
-            if self.component.revision is not None:
-                raise ValueError(f"expected no revision of a folder, got {self.component.revision!r}")
-        elif model.count("/") != 1 or model.startswith((".", "/", "~")):
-            raise ValueError(f"{model!r} is neither a folder here nor a Hub id (owner/name)")
-        else:
+        if Path(self.component.model).expanduser().is_dir() and self.component.revision is not None:
+            raise ValueError(f"expected no revision of a folder, got {self.component.revision!r}")
+
+        def on_hub(repo: str, _: str | None) -> Path:
             of_files = {name: self._load[name] for name in ("variant", "use_safetensors") if name in self._load}
-            folder = Path(
+            return Path(
                 diffusers.DiffusionPipeline.download(
-                    model,
+                    repo,
                     revision=self.component.revision,
                     local_files_only=is_offline() if offline is None else offline,
                     **of_files,
                 )
             )
+
+        folder = model_folders.find(self.component.model, on_hub)
         if not (folder / "model_index.json").is_file():
             raise ValueError("no model_index.json; expected the folder of a diffusers pipeline")
         self._folder = folder

@@ -142,6 +142,18 @@ def test_what_is_here_stays_but_an_unusable_reply_gives_way(tmp_path: Path) -> N
     assert [held(tmp_path / "mine")[entry(number).key].text for number in (1, 2)] == ["five", "four"]
 
 
+def test_import_counts_nothing_of_a_file_that_is_not_there(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "e.jsonl"
+    assert call("export", file, "--cache", folder) == 0
+    capsys.readouterr()
+    assert call("import", tmp_path / "gone.gz", file, "--cache", tmp_path / "mine") == 2
+    said = capsys.readouterr()
+    assert said.out == f"{file}: 5 added, 0 known, 0 refused\n"
+    assert "gone.gz: expected an export" in said.err
+
+
 def test_import_takes_what_is_sound_and_names_the_rest(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -161,7 +161,7 @@ def test_without_weights_the_other_tiers_run(
 def test_bad_options_are_bad_usage(out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "weights.pt").write_bytes(b"no weights")
     for options, said in (
-        (("--embedding-model", "/no/such/folder"), "neither a folder here nor a Hub id"),
+        (("--embedding-model", "/no/such/folder"), "no folder /no/such/folder here"),
         (("--embedding-weights", tmp_path / "none"), "there is none at"),
         (("--embedding-weights", tmp_path / "weights.pt"), "can't be read"),
         (("--embedding-model", tmp_path), "has no config.json"),

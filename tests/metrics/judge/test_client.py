@@ -1,4 +1,5 @@
 import json
+import socket
 from collections.abc import Sequence
 
 import anyio
@@ -130,6 +131,17 @@ def test_probe_that_fails_fails_for_all_who_wait_and_is_made_again_later() -> No
         assert len(server.log) == 3
         server.replies = None
         assert isinstance(ask(judge)[0], Reply)
+
+
+def test_of_a_judge_that_is_not_there_it_is_said_how_to_serve_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+    (stopped,) = ask(OpenAIBackend("m", [url], deadline=5, pool={"rest": 60.0}))
+    assert isinstance(stopped, RunStopped)
+    assert str(stopped).endswith(
+        f" failed: nothing answers at {url}: Connection refused; is the server up? `medgen-bench judge-serve --print` "
+        "gives a command that serves one"
+    )
 
 
 def test_reply_says_where_it_is_from() -> None:

@@ -14,6 +14,8 @@ from .in_process import ask
 from .in_process import run
 from .tiny_qwen3vl import write
 
+JUDGE = "Qwen/Qwen3-VL-8B-Instruct"
+
 
 @pytest.fixture
 def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -24,10 +26,10 @@ def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_weights_that_are_missing_say_what_to_get(hub_cache: Path) -> None:
-    why = local.unavailable("Qwen/Qwen3-VL-8B-Instruct", revision="v1", offline=True)
+    why = local.unavailable(JUDGE, revision="v1", offline=True)
     assert why is not None
-    assert why.startswith("weights Qwen/Qwen3-VL-8B-Instruct@v1 are not on this machine, and offline is set; ")
-    backend = TransformersBackend("Qwen/Qwen3-VL-8B-Instruct", offline=True)
+    assert why.startswith(f"no folder {JUDGE} here, and weights {JUDGE}@v1 are not on this machine, and offline is set")
+    backend = TransformersBackend(JUDGE, offline=True)
     for work in (backend.probe, lambda: ask(backend)):
         with pytest.raises(WeightsUnavailable, match="name a folder that holds"):
             run(backend, work)

@@ -178,7 +178,19 @@ def test_nobody_listens() -> None:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
     replies = ask(client(url, pool={**QUICK, "patience": 0.1}), 30)
     assert {type(reply) for reply in replies} == {RunStopped}
-    assert f"no endpoint has answered for 0.1 s: {url}: connection: " in str(replies[0])
+    said = str(replies[0])
+    expected = f"no endpoint has answered for 0.1 s: nothing answers at {url}: Connection refused; is the server up? "
+    assert said.startswith(expected)
+    assert said.count("onnect") == 1
+
+
+def test_nobody_listens_within_the_deadline() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+    pool = {**QUICK, "rest": 60.0, "serving": "`serve` serves one"}
+    (failed,) = ask(client(url, deadline=5, pool=pool))
+    assert isinstance(failed, CallFailed)
+    assert failed.message == f"nothing answers at {url}: Connection refused; is the server up? `serve` serves one"
 
 
 def test_wrong_key_is_one_error_that_shows_no_key() -> None:

@@ -114,7 +114,7 @@ def test_run_ends_where_a_service_stays_silent() -> None:
     replies, failures, seconds = ask(Pool([A, B], limit=16, patience=120, seed=0), service, 400)
     assert len(replies) == 32
     assert {type(error) for error in failures} == {RunStopped}
-    assert "no endpoint has answered for 120 s: http://" in str(failures[-1])
+    assert "no endpoint has answered for 120 s: nothing answers at http://" in str(failures[-1])
     assert 120 <= seconds < 160
 
 

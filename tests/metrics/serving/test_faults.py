@@ -122,6 +122,27 @@ def test_cause_is_told() -> None:
     assert fault is not None
     assert "Connection error." in fault.text
     assert "Name or service not known" in fault.text
+    assert fault.cause == "Name or service not known"
+
+
+class Several(Exception):
+    """As an ExceptionGroup, which Python 3.10 lacks."""
+
+    def __init__(self, message: str, exceptions: list[Exception]) -> None:
+        super().__init__(message)
+        self.exceptions = exceptions
+
+
+def test_causes_that_repeat_each_other_are_told_once() -> None:
+    refused = ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 1)")
+    group = OSError("All connection attempts failed")
+    group.__cause__ = Several("multiple connection attempts failed", [refused, refused])
+    outer = ConnectError("All connection attempts failed")
+    outer.__cause__ = group
+    fault = fault_of(outer)
+    assert fault is not None
+    assert fault.text.count("All connection attempts failed") == 1
+    assert fault.cause == "Connection refused"
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_weights_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     backend = make(Component(backend="transformers", model="owner/no-such-model"))
     with pytest.raises(Failure, match="weights owner/no-such-model are not on this machine"):
         backend.describe()
-    with pytest.raises(RunStopped, match="owner/no-such-model: weights"):
+    with pytest.raises(RunStopped, match="owner/no-such-model: no folder owner/no-such-model here, and weights"):
         asyncio.run(backend.ask(asks(1)[0]))
     assert "are not on this machine" in checked(backend)[0]
     with pytest.raises(UsageError, match=r"has no config\.json"):

@@ -115,7 +115,7 @@ def test_any_text_is_scored(text: str, system: Path, cli: Cli) -> None:
         ("edit.jsonl", ["--lpips-weights", "gone"], "lpips_weights: expected torchvision's weights file"),
         ("edit.jsonl", ["--lpips-weights", __file__], "expected torchvision's ImageNet weights for lpips_net='alex'"),
         ("edit.jsonl", ["--device", "foo"], "--device: expected a torch device of this machine, got 'foo'"),
-        ("vqa.jsonl", ["--text-model", "gone/at/all"], "is neither a folder here nor a Hub id"),
+        ("vqa.jsonl", ["--text-model", "gone/at/all"], "no folder gone/at/all here"),
         ("vqa.jsonl", ["--text-baseline", "gone"], "the paper protocol doesn't rescale"),
     ],
 )
