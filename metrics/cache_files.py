@@ -93,7 +93,7 @@ class Appender:
         holds: what the lines are, for messages.
     """
 
-    def __init__(self, folder: Path, writer: str, holds: str = "replies") -> None:
+    def __init__(self, folder: Path, writer: str, holds: str) -> None:
         self._holds = holds
         self._folder = folder
         self._writer = writer

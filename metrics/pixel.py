@@ -36,7 +36,7 @@ from .pixel_target import Plan
 from .rows import Row
 from .signature import signature
 
-__all__ = ["METRICS", "PixelTier", "lpips_name", "specs"]
+__all__ = ["PixelTier", "specs"]
 
 REVISION = 3  # of the definitions; raised when a change moves any value
 

@@ -79,9 +79,7 @@ def find(model: str | None = None, given: str | PathLike[str] | None = None, off
         wanted = (
             weights.hub_open_clip(repo, revision, open_clip_model.FILES)
             if is_open_clip
-            else weights.hub_model(
-                repo, revision, tier="embedding", metric="cosine", files=list(transformers_model.FILES)
-            )
+            else weights.hub_model(repo, revision, tier="embedding", metric="cosine", files=transformers_model.FILES)
         )
         return weights.obtain(wanted, offline=offline)
 

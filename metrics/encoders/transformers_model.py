@@ -93,6 +93,7 @@ class TransformersModel:
         """Embed a picture twice, so that what can't serve is told before anything is scored."""
         import torch
 
+        kind = type(self._model).__name__
         image = Image.fromarray(np.random.RandomState(0).randint(0, 256, (64, 64, 3), np.uint8))
         try:
             pixels = [self.preprocess(image)]
@@ -101,18 +102,15 @@ class TransformersModel:
                 torch.default_generator.manual_seed(0)
                 first, again = self.encode(pixels), self.encode(pixels)
         except Exception as error:  # a model of something else meets whatever it meets
-            told = f"model: {folder} holds no transformers vision model: {type(self._model).__name__}: {error}"
+            told = f"model: {folder} holds no transformers vision model: {kind}: {error}"
             raise ValueError(told.splitlines()[0]) from error
         if first.ndim != 2 or not np.isfinite(first).all():
             got = f"shape {first.shape[1:]}" if first.ndim != 2 else "some that are not finite"
-            kind = type(self._model).__name__
             raise ValueError(
                 f"model: {folder}: expected one vector of finite numbers an image of its {kind}, got {got}"
             )
         if np.abs(first - again).max() > 1e-3:
-            raise ValueError(
-                f"model: {folder}: its {type(self._model).__name__} gives one image another embedding each time"
-            )
+            raise ValueError(f"model: {folder}: its {kind} gives one image another embedding each time")
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
         """The model's own preprocessing: float32 [channels, height, width], whatever the size.
