@@ -32,6 +32,7 @@ _WHY = {
     403: "access is refused: check HF_TOKEN and the data set's terms, or whether the link has expired",
     404: "nothing is there (any more): check the address",
     410: "it is gone: check the address",
+    416: "it is empty, or shorter than it was: run again to take what is there now",
 }
 _DOWNLOAD = "download it and score the file"
 _local = threading.local()

@@ -50,6 +50,16 @@ def test_a_file_that_changes_meanwhile_is_refused(hub: Hub) -> None:
             file.open().read(10)
 
 
+def test_a_file_that_ends_before_what_is_asked_for_is_told(hub: Hub) -> None:
+    hub.add("datasets", "me/x", COMMIT, {"edit.parquet": bytes(1000)})
+    file = at(hub, "edit.parquet")
+    hub.add("datasets", "me/x", LATER, {"edit.parquet": b""})
+    with pytest.raises(Failure, match=r"HTTP 416; it is empty, or shorter than it was: run again"):
+        file.fetch(500, 510)
+    with pytest.raises(UsageError, match=r"HTTP 416; it is empty"):
+        at(hub, "edit.parquet")
+
+
 def test_a_server_without_ranges_is_told_at_once(hub: Hub) -> None:
     hub.add("datasets", "me/x", COMMIT, {"edit.parquet": bytes(1000)})
     file = at(hub, "edit.parquet")

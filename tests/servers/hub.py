@@ -239,6 +239,9 @@ class _Handler(BaseHTTPRequestHandler):
         if wanted is None or not self.server.has_ranges:
             self._send(200, data, headers)
             return
+        if int(wanted[1]) >= len(data):
+            self._send(416, b"", {**headers, "Content-Range": f"bytes */{len(data)}"})
+            return
         first, last = int(wanted[1]), min(int(wanted[2] or len(data) - 1), len(data) - 1)
         self._send(206, data[first : last + 1], {**headers, "Content-Range": f"bytes {first}-{last}/{len(data)}"})
 
