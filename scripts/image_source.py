@@ -10,6 +10,7 @@ from typing import Protocol
 
 from . import remote_images
 from .errors import Failure
+from .parquet_file import opened
 from .remote_file import RemoteFile
 from .remote_images import RemoteImage
 
@@ -102,7 +103,7 @@ def as_input(image: ImageSource | None) -> Path | bytes | None:
 
 def sha256_of(image: ImageSource) -> str:
     """Digest of an image's bytes, which aren't read where it is known without them."""
-    known = image.sha256 if isinstance(image, RemoteImage) else ""
+    known = image.file.sha256 if isinstance(image, RemoteImage) else ""
     return known or hashlib.sha256(image.read_bytes()).hexdigest()
 
 
@@ -121,14 +122,12 @@ class _Groups:
         self._held: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
     def column(self, file: Path, group: int, column: str) -> Any:
-        import pyarrow.parquet as pq
-
         state = file.stat()
         key = (file, state.st_size, state.st_mtime_ns, group, column)
         with self._lock:
             if key not in self._held:
-                with pq.ParquetFile(file) as opened:
-                    read = opened.read_row_group(group, columns=[column], use_threads=False)
+                with opened(file) as reader:
+                    read = reader.read_row_group(group, columns=[column], use_threads=False)
                 self._held[key] = read.column(column)
             self._held.move_to_end(key)
             while len(self._held) > 1 and sum(held.nbytes for held in self._held.values()) > CACHE_BYTES:

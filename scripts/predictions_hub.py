@@ -25,6 +25,7 @@ from .jsonl import shorten
 from .predictions import rows_of
 
 THREADS = 8
+REMEDY = "check its name and revision, HF_TOKEN if it is private, and the connection"
 PATIENCE = 10  # seconds to wait for the Hub's first answer; the library itself asks for minutes
 
 # Of `hf://` a `Path` keeps one slash.
@@ -166,7 +167,7 @@ def look(place: HubPath, offline: bool) -> Listing:
             folder = Path(snapshot_download(repository, repo_type="dataset", revision=revision, local_files_only=True))
         files = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
         return Listing(folder.name, dict.fromkeys(files, (0, "")), folder)
-    with told(place, "check its name and revision, HF_TOKEN if it is private, and the connection"):
+    with told(place, REMEDY):
         info = HfApi().dataset_info(repository, revision=revision, timeout=PATIENCE, files_metadata=True)
     known = {file.rfilename: (file.size or 0, file.lfs.sha256 if file.lfs else "") for file in info.siblings or ()}
     return Listing(str(info.sha), known, None)

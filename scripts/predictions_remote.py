@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from . import remote_file
 from .errors import UsageError
 from .jsonl import shorten
+from .predictions_hub import REMEDY
 from .predictions_hub import HubPath
 from .predictions_hub import choose
 from .predictions_hub import look
@@ -21,7 +22,6 @@ from .remote_path import Tree
 
 # Of `https://` a `Path` keeps one slash.
 _ADDRESS = re.compile(r"(https?):/+", re.IGNORECASE)
-_REMEDY = "check its name and revision, HF_TOKEN if it is private, and the connection"
 
 
 class Found(NamedTuple):
@@ -96,14 +96,14 @@ def _of_card(at: HubPath, tree: Tree, wanted: Sequence[str], is_any: bool) -> di
     """Config -> predictions, as `datasets.load_dataset` would find them: by the card's `configs`, or usual names."""
     import datasets
 
-    with told(at, _REMEDY):
+    with told(at, REMEDY):
         names = datasets.get_dataset_config_names(at.repository, revision=at.revision)
     ours = {name: name for name in wanted if name in names}
     if not ours and is_any and len(names) == 1:
         ours = {wanted[0]: names[0]}
     found = {}
     for config, name in ours.items():
-        with told(at, _REMEDY):
+        with told(at, REMEDY):
             builder = datasets.load_dataset_builder(at.repository, name, revision=at.revision)
         splits = builder.config.data_files or {}
         split = "test" if "test" in splits else next(iter(splits), "")

@@ -33,11 +33,6 @@ class RemoteImage:
         """The file's name."""
         return self.file.name
 
-    @property
-    def sha256(self) -> str:
-        """Digest of its bytes, where that is known without them; else ""."""
-        return self.file.sha256
-
     def read_bytes(self) -> bytes:
         """The encoded image.
 

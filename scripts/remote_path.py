@@ -33,7 +33,9 @@ class Tree:
     @cached_property
     def folders(self) -> frozenset[str]:
         """All folders, "" being the place itself."""
-        return frozenset("" if str(above) == "." else str(above) for name in self.files for above in _above(name))
+        return frozenset(
+            "" if str(above) == "." else str(above) for name in self.files for above in PurePosixPath(name).parents
+        )
 
     def copy_or_file(self, name: str) -> Path | RemoteFile:
         """The copy that this machine has, else the file elsewhere."""
@@ -112,7 +114,3 @@ class RemotePath:
 
 
 AnyPath = Path | RemotePath
-
-
-def _above(name: str) -> Iterator[PurePosixPath]:
-    yield from PurePosixPath(name).parents
