@@ -108,7 +108,8 @@ class Fault:
         status: HTTP status.
         retry_after: seconds that the server asks to wait.
         unreachable: no connection came about.
-        cause: why none did, in the system's words, unredacted; empty where one did.
+        cause: why nothing answered, in the system's words, unredacted; empty where something did, if only a TLS
+            handshake that failed.
     """
 
     kind: str
@@ -150,7 +151,9 @@ def fault_of(error: Exception) -> Fault | None:
     names = {kind.__name__.lower() for link in chain for kind in type(link).__mro__}
     unreachable = any(name in names for name in _UNREACHABLE)
     text = _joined(chain)
-    cause = _root(chain) if unreachable else ""
+    # a server is up that speaks no TLS, or whose certificate isn't trusted; the number of such an error is TLS's own
+    answered = any(isinstance(link, ssl.SSLError) for link in chain)
+    cause = _root(chain) if unreachable and not answered else ""
     if any("timeout" in name for name in names):
         return Fault("timeout", text, unreachable=unreachable, cause=cause)
     network = any(type(link).__module__.partition(".")[0] in _NETWORK for link in chain[:1])

@@ -145,6 +145,16 @@ def test_causes_that_repeat_each_other_are_told_once() -> None:
     assert fault.cause == "Connection refused"
 
 
+def test_a_server_whose_certificate_is_not_trusted_is_not_said_to_be_down() -> None:
+    said = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate"
+    outer = ConnectError(said)
+    outer.__cause__ = ssl.SSLCertVerificationError(1, said)
+    fault = fault_of(outer)
+    assert fault is not None
+    assert (fault.kind, fault.unreachable, fault.cause) == ("connection", True, "")
+    assert said in fault.text
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
