@@ -1,6 +1,6 @@
 """PNG files taken apart and put together again: their pixels as they were packed, without anything else.
 
-A PNG that a system gave needs no packing anew, which takes ten times as long as reading it. Format: ISO/IEC 15948.
+A PNG that a system gave needs no packing anew, which takes several times as long as reading it. Format: ISO/IEC 15948.
 """
 
 import zlib
@@ -11,6 +11,8 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PIXELS = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
 _HEADER = 13
 _BITS = 8
+_INDEXED = 3
+_PALETTE = range(3, 3 * 256 + 1, 3)  # bytes that it may have
 
 
 def pixels_alone(data: bytes) -> bytes | None:
@@ -21,7 +23,8 @@ def pixels_alone(data: bytes) -> bytes | None:
 
     Returns:
         None where that might be another picture than a reader sees, or a file that some readers refuse: not of 8 bits
-        a channel, several frames, a chunk that is unknown and critical, out of place, damaged or cut off.
+        a channel, several frames, indices without a sound palette, a chunk that is unknown and critical, out of place,
+        damaged or cut off.
     """
     try:
         chunks = _chunks(data)
@@ -32,6 +35,9 @@ def pixels_alone(data: bytes) -> bytes | None:
     if kinds[:1] != [b"IHDR"] or kinds[-1:] != [b"IEND"] or kinds.count(b"IHDR") != 1 or len(header) != _HEADER:
         return None
     if header[8] != _BITS or b"acTL" in kinds or not _in_order(kinds):
+        return None
+    palettes = [end - start - 12 for kind, start, end in chunks if kind == b"PLTE"]
+    if header[9] == _INDEXED and not any(size in _PALETTE for size in palettes):
         return None
     return _SIGNATURE + b"".join(data[start:end] for kind, start, end in chunks if kind in _PIXELS)
 

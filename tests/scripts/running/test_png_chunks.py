@@ -59,9 +59,9 @@ def test_a_turned_png_is_packed_anew() -> None:
         assert np.array_equal(np.asarray(again), np.rot90(np.asarray(noise(40, 20)), -1))
 
 
-def changed(*, at: bytes, before: bytes = b"", instead: bytes | None = None) -> bytes:
+def changed(*, at: bytes, before: bytes = b"", instead: bytes | None = None, mode: str = "RGB") -> bytes:
     """A PNG with something put before its first chunk of a kind, or in its place."""
-    data = encoded(noise(9, 7))
+    data = encoded(noise(9, 7, mode))
     place = data.index(at) - 4
     length = 12 + struct.unpack_from(">I", data, place)[0]
     return (
@@ -81,6 +81,10 @@ def changed(*, at: bytes, before: bytes = b"", instead: bytes | None = None) -> 
         changed(at=b"IDAT", before=chunk(b"ABCD", b"critical and unknown")),
         changed(at=b"IDAT", before=chunk(b"IDAT", b"") + chunk(b"tEXt", b"between\0them")),
         changed(at=b"IDAT", before=chunk(b"PLTE", b"\0\0\0") * 2),
+        changed(at=b"PLTE", instead=b"", mode="P"),
+        changed(at=b"PLTE", instead=chunk(b"PLTE", b""), mode="P"),
+        changed(at=b"PLTE", instead=chunk(b"PLTE", bytes(5)), mode="P"),
+        changed(at=b"PLTE", instead=chunk(b"PLTE", bytes(3 * 257)), mode="P"),
         changed(at=b"IDAT", instead=b""),
         changed(at=b"IHDR", instead=b""),
         changed(at=b"IDAT", before=chunk(b"tEXt", b"a\0b")[:-1] + b"?"),
