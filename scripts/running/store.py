@@ -271,4 +271,4 @@ class Store:
 
 def _usage(row: Mapping[str, Any]) -> Usage:
     told = (row.get("meta") or {}).get("usage")
-    return Usage(**told) if isinstance(told, Mapping) else Usage()
+    return Usage.read(told) if isinstance(told, Mapping) else Usage()

@@ -70,7 +70,7 @@ class Work:
     def take_draft(self, draft: Mapping[str, Any]) -> None:
         """Go on from a draft."""
         self.text, self.prompt = draft["text"], draft["prompt"]
-        self.meta, self.usage = dict(draft["meta"]), Usage(**draft["usage"])
+        self.meta, self.usage = dict(draft["meta"]), Usage.read(draft["usage"])
         self.drafted = True
 
     def row(self, image: str | None) -> dict[str, Any]:

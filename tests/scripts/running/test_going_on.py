@@ -126,6 +126,18 @@ def test_nothing_is_replaced_that_may_have_been_paid_for(
     assert "put aside" in capsys.readouterr().err
 
 
+def test_rows_that_tell_of_their_usage_otherwise_are_taken_over(fakes: Fakes, tmp_path: Path) -> None:
+    """As another version wrote them, or somebody's program."""
+    file = system(tmp_path, "vlm")
+    path = run(file, "vqa", edition="sample", out=tmp_path, limit=2)
+    rows = rows_of(path)
+    rows[0]["meta"]["usage"] = {"requests": 1, "cost": "dear", "seconds": 3.5}
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    before = set(path.read_bytes().splitlines())
+    run(file, "vqa", edition="sample", out=tmp_path, limit=3)
+    assert before < set(path.read_bytes().splitlines())
+
+
 def test_images_put_aside_go_with_their_rows(fakes: Fakes, tmp_path: Path) -> None:
     file = system(tmp_path, "editor")
     path = run(file, "edit", edition="sample", out=tmp_path, limit=2)
