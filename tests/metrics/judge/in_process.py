@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from medgen_metrics.judge.client import Reply
+from medgen_metrics.judge.backend import Reply
 from medgen_metrics.judge.local import TransformersBackend
 
 from ...builders import encoded

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from medgen_metrics.judge.client import Reply
+from medgen_metrics.judge.backend import Reply
 from medgen_metrics.judge.local import TransformersBackend
 from medgen_metrics.serving.faults import CallFailed
 from medgen_metrics.serving.local_model import Chat

@@ -222,6 +222,3 @@ def test_the_same_picture_is_encoded_once_whoever_asks(monkeypatch: pytest.Monke
 def test_the_digest_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "read", lambda *_: pytest.fail("an image was read"))
     assert Picture("Input", (noise(5),), "input").digest
-
-
-# --- contact sheets ---------------------------------------------------------------------------------------------------

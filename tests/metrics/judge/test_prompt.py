@@ -222,6 +222,3 @@ def test_an_output_equal_to_the_input_is_still_two_labelled_pictures() -> None:
     prompt = made(replace(EDIT, output_image=INPUT), "paper", WITHOUT)
     assert [picture.label for picture in prompt.images] == ["Input", "Output"]
     assert prompt.images[0].data != prompt.images[1].data
-
-
-# --- fences -----------------------------------------------------------------------------------------------------------
