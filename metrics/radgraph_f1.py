@@ -26,9 +26,11 @@ from pathlib import Path
 from typing import Any
 from typing import NamedTuple
 
+from . import hub_files
 from .answer_text import is_blank
+from .devices import default_device
+from .devices import inference
 from .file_digests import files_digest
-from .weights import TIMEOUT
 from .weights import Weights
 from .weights import WeightsUnavailable
 from .weights import hub_encoder
@@ -42,6 +44,7 @@ LEVEL = "partial"  # the package's name of RG_ER
 WORDS = 512
 """Words of a text that are read: the model looks at pairs of spans, so that a page costs gigabytes."""
 _KEPT = 4096  # graphs
+_REMEDY = "pip install 'medgen-bench[radgraph]' takes a transformers below 5"
 
 Graph = Mapping[str, Any]
 _EMPTY: Graph = {"entities": {}}
@@ -83,7 +86,7 @@ def find_radgraph(offline: bool | None = None) -> RadGraphFiles:
     except metadata.PackageNotFoundError:
         raise WeightsUnavailable(
             "RadGraph F1 needs the package radgraph, which is not installed",
-            "pip install 'medgen-bench[radgraph]' takes a transformers below 5",
+            _REMEDY,
         ) from None
     _refuse_transformers(version)
     folder = _obtain(_weights(version), offline)
@@ -100,7 +103,7 @@ def _refuse_transformers(version: str) -> None:
         raise WeightsUnavailable(
             f"radgraph {version} calls the tokenizers' encode_plus, which transformers "
             f"{metadata.version('transformers')} no longer has",
-            "pip install 'medgen-bench[radgraph]' takes a transformers below 5",
+            _REMEDY,
         )
 
 
@@ -128,15 +131,8 @@ def _weights(version: str) -> Weights:
         return folder if is_complete else None
 
     def fetch() -> Path:
-        from huggingface_hub import hf_hub_download
-
-        unpack(Path(hf_hub_download(REPO, ARCHIVE, etag_timeout=TIMEOUT)), folder)
+        unpack(hub_files.fetch_file(REPO, None, ARCHIVE), folder)
         return folder
-
-    def url() -> str:
-        from huggingface_hub import constants
-
-        return str(constants.ENDPOINT)
 
     return Weights(
         name=MODEL,
@@ -147,7 +143,7 @@ def _weights(version: str) -> Weights:
         licence="see its card",
         find=find,
         fetch=fetch,
-        url=url,
+        url=hub_files.url,
         by_hand=lambda: (
             f"on a machine with a network run `hf download {REPO} {ARCHIVE}`, and unpack the archive here to {folder}"
         ),
@@ -183,7 +179,7 @@ def _model(folder: Path, device: str | None) -> Any:
 
         # On the processor first: there it loads the weights as tensors only, elsewhere as any pickle.
         made = RadGraph(model_type=MODEL, model_cache_dir=str(folder.parent), cuda=-1)
-    made.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    made.device = torch.device(device) if device else default_device()
     made.model = made.model.to(made.device)
     return made
 
@@ -207,10 +203,9 @@ class Graphs:
         found = {text: self._kept[text] for text in cut if text in self._kept}
         new = sorted(set(cut) - set(found))
         if new:
-            import torch
-
-            with torch.inference_mode(), redirect_stdout(sys.stderr):
-                graphs = _model(self._files.folder, self._device)(new)
+            model = _model(self._files.folder, self._device)
+            with inference(model.device), redirect_stdout(sys.stderr):
+                graphs = model(new)
             # The package leaves out what it fails on.
             found.update((text, graphs.get(str(place))) for place, text in enumerate(new))
         for text in cut:

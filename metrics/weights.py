@@ -12,9 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from . import backbones
+from . import hub_files
 from .file_digests import file_digest
+from .hub_files import TIMEOUT
 
-TIMEOUT = 5.0  # seconds, to find out that a server can't be reached
+UNTRIED = "offline is set"  # in messages of weights that no download was tried for
 
 
 class WeightsUnavailable(Exception):
@@ -91,45 +93,6 @@ MEDIMAGEINSIGHT_REVISION = "adbf56fbb71503acf853bf26c136254a10b6c56b"
 MEDIMAGEINSIGHT_SHA256 = "5eeda63bf616a61664bc95b2c09d3b3d7125209e635678bd3f5f324e9bdb1414"
 
 
-def _snapshot(repo: str, revision: str | None, files: list[str]) -> Path | None:
-    """The folder of what was downloaded of a repository, complete or not."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(repo, revision=revision, local_files_only=True, allow_patterns=files))
-    except (LocalEntryNotFoundError, ValueError):
-        return None
-
-
-def _snapshots(repo: str, file: str) -> list[Path]:
-    """A file in every commit of a repository that was downloaded."""
-    from huggingface_hub import constants
-    from huggingface_hub.file_download import repo_folder_name
-
-    folder = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=repo, repo_type="model") / "snapshots"
-    return sorted(path for path in folder.glob(f"*/{file}") if path.is_file())
-
-
-def _hub_by_hand(repo: str, revision: str | None, files: list[str]) -> str:
-    from huggingface_hub import constants
-    from huggingface_hub.file_download import repo_folder_name
-
-    folder = repo_folder_name(repo_id=repo, repo_type="model")
-    chosen = "".join(f" --include '{pattern}'" for pattern in files)
-    at = "" if revision is None else f" --revision {revision}"
-    return (
-        f"on a machine with a network run `hf download {repo}{at}{chosen}`, and copy the folder {folder} of its cache "
-        f"(~/.cache/huggingface/hub) to {Path(constants.HF_HUB_CACHE) / folder} here"
-    )
-
-
-def _hub_url() -> str:
-    from huggingface_hub import constants
-
-    return str(constants.ENDPOINT)
-
-
 def _on_hub(
     repo: str,
     files: list[str],
@@ -142,13 +105,8 @@ def _on_hub(
     """Of a repository on the Hub the files of some patterns; its size and licence are its card's affair."""
 
     def find() -> Path | None:
-        folder = _snapshot(repo, revision, files)
+        folder = hub_files.find(repo, revision, files)
         return folder if folder is not None and is_complete(folder) else None
-
-    def fetch() -> Path:
-        from huggingface_hub import snapshot_download
-
-        return Path(snapshot_download(repo, revision=revision, allow_patterns=files, etag_timeout=TIMEOUT))
 
     return Weights(
         name=repo if revision is None else f"{repo}@{revision}",
@@ -158,9 +116,9 @@ def _on_hub(
         megabytes=0,
         licence="see its card",
         find=find,
-        fetch=fetch,
-        url=_hub_url,
-        by_hand=lambda: _hub_by_hand(repo, revision, files),
+        fetch=lambda: hub_files.fetch(repo, revision, files),
+        url=hub_files.url,
+        by_hand=lambda: hub_files.by_hand(repo, revision, files),
     )
 
 
@@ -233,16 +191,10 @@ def medimageinsight(revision: str = MEDIMAGEINSIGHT_REVISION) -> Weights:
             return folder / MEDIMAGEINSIGHT_FILE
         if is_pinned:
             # of another commit, as `hf download` leaves it, the same file serves
-            for path in _snapshots(MEDIMAGEINSIGHT, MEDIMAGEINSIGHT_FILE):
+            for path in hub_files.of_any_commit(MEDIMAGEINSIGHT, MEDIMAGEINSIGHT_FILE):
                 if file_digest(path) == MEDIMAGEINSIGHT_SHA256:
                     return path
         return None
-
-    def fetch() -> Path:
-        from huggingface_hub import hf_hub_download
-
-        # of a snapshot a file that isn't there would be missed by nobody
-        return Path(hf_hub_download(MEDIMAGEINSIGHT, MEDIMAGEINSIGHT_FILE, revision=revision, etag_timeout=TIMEOUT))
 
     return replace(
         found,
@@ -251,7 +203,7 @@ def medimageinsight(revision: str = MEDIMAGEINSIGHT_REVISION) -> Weights:
         megabytes=2464,
         licence="MIT",
         find=find,
-        fetch=fetch,
+        fetch=lambda: hub_files.fetch_file(MEDIMAGEINSIGHT, revision, MEDIMAGEINSIGHT_FILE),
     )
 
 
@@ -292,7 +244,7 @@ def obtain(which: str | Weights, *, offline: bool | None = None) -> Path:
     """The local path of weights, downloaded if need be.
 
     Args:
-        which: a key of `REGISTRY`, or what `hub_encoder` gives.
+        which: a key of `REGISTRY`, or the weights themselves, e.g. `hub_model`'s.
         offline: don't try the network; default `is_offline()`.
 
     Raises:
@@ -309,7 +261,7 @@ def obtain(which: str | Weights, *, offline: bool | None = None) -> Path:
     else:
         remedy = f"name a folder that holds them, or {weights.by_hand()}"
     if is_offline() if offline is None else offline:
-        raise WeightsUnavailable(f"weights {name} are not on this machine, and offline is set", remedy)
+        raise WeightsUnavailable(f"weights {name} are not on this machine, and {UNTRIED}", remedy)
     if not reachable(weights.url()):
         raise WeightsUnavailable(
             f"weights {name} are not on this machine, and {weights.url()} can't be reached", remedy
