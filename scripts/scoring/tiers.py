@@ -1,13 +1,12 @@
 """The tiers: what `score` asks of one, which configs each serves, and how it is made."""
 
 from collections.abc import Callable
-from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 from typing import Protocol
 
-from medgen_metrics.rows import MetricSpec
 from medgen_metrics.rows import Row
+from medgen_metrics.scorer import Scorer
 
 from ..errors import UsageError
 from ..prediction import Prediction
@@ -21,22 +20,6 @@ from .text_work import TextWork
 from .text_work import text_digests
 from .work import Sample
 from .work import TierOptions
-
-
-class Scorer(Protocol):
-    """What `medgen_metrics` offers for a tier."""
-
-    @property
-    def specs(self) -> tuple[MetricSpec, ...]: ...
-
-    @property
-    def signature(self) -> str: ...
-
-    @property
-    def definition(self) -> Mapping[str, Any]: ...
-
-    @property
-    def unavailable(self) -> Mapping[str, str]: ...
 
 
 class Tier(Protocol):
