@@ -6,8 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from medgen_metrics.scorer import by_reason
 from medgen_metrics.serving.usage import Usage
 from medgen_metrics.signature import digest
+from medgen_metrics.weights import UNTRIED
+from medgen_metrics.weights import is_offline
 
 from . import score as scoring_verb
 from .scoring import journal
@@ -88,10 +91,15 @@ def plan(
             f"(estimated from up to {JUDGED} records a config; replies that the cache holds are not asked for, "
             f"and a server that is new is asked once or twice how it wants to be asked)"
         )
-    outlook = "would be left unscored" if options.offline else "would be downloaded first, or left unscored"
+    stays = options.offline or is_offline()
+    outlook = "would be left unscored" if stays else "would be downloaded first, or left unscored"
     for name, tier in built.items():
-        for metric in tier.scorer.unavailable:
-            print(f"{name}: the weights of {metric} are not here and {outlook} (`medgen-bench weights list`)")
+        for why, metrics in by_reason(tier.scorer.unavailable).items():
+            if UNTRIED in why:
+                for metric in metrics:
+                    print(f"{name}: the weights of {metric} are not here and {outlook} (`medgen-bench weights list`)")
+            else:  # a package, which no download of weights brings
+                print(f"{name}: {', '.join(metrics)} would be left unscored: {why}")
     return []
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from medgen_metrics.failures import REASONS
 from medgen_metrics.rows import Row
+from medgen_metrics.scorer import by_reason
 from medgen_metrics.signature import digest
 
 from .errors import Failure
@@ -125,16 +126,15 @@ def _score(tasks: Sequence[Task], names: Sequence[str], options: ScoreOptions, h
     built = build_tiers(tasks, names, options, here.device, here.size)
     _prepare(built, _sentinel(options) if here.is_main else None)
     for name, tier in built.items():
-        for why in dict.fromkeys(tier.scorer.unavailable.values()) if here.is_main else ():
-            metrics = [metric for metric, told in tier.scorer.unavailable.items() if told == why]
+        for why, metrics in by_reason(tier.scorer.unavailable).items() if here.is_main else ():
             say(f"{name}: {', '.join(metrics)} {'are' if metrics[1:] else 'is'} left unscored: {why}")
     try:
         score_tasks(tasks, built, options.out, here)
         gone = exchange_digests(tasks, here)
         if gone:
             missing = score_tasks(tasks, built, options.out, here.alone())
-            left = f"{missing} scores that were missing are computed" if missing else "it left nothing to score"
-            say(f"process {', '.join(map(str, gone))} ended early; {left}")
+            rest = f"{missing} scores that were missing are computed" if missing else "it left nothing to score"
+            say(f"process {', '.join(map(str, gone))} ended early; {rest}")
     finally:
         _tell_usage(built)
     if not here.is_main:

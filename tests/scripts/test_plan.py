@@ -1,7 +1,10 @@
+from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from medgen_metrics import radgraph_f1
 from medgen_scripts.errors import UsageError
 from medgen_scripts.plan import plan
 from medgen_scripts.score import score
@@ -30,6 +33,25 @@ def test_a_plan_says_what_score_will_do_and_writes_nothing(tmp_path: Path, capsy
     plan([mine], options(data, out, limit=5))
     assert rows(capsys.readouterr().out) == {"vqa": ["5", "0", "5"], "edit": ["5", "5", "0"]}
     assert sorted(out.rglob("*")) == before
+
+
+def test_a_package_that_is_missing_is_not_told_as_weights_to_download(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(radgraph_f1.metadata, "version", absent)
+    monkeypatch.setattr("medgen_scripts.plan.is_offline", lambda: False)
+    data, mine = write_data(tmp_path / "data", 4), write_predictions(tmp_path / "mine", 4)
+    plan([mine], replace(options(data, tmp_path / "out", text_extras=("radgraph", "sections")), offline=False))
+    printed = capsys.readouterr().out
+    assert printed.count("which is not installed") == 1
+    assert "text: radgraph_f1, radgraph_f1_findings, radgraph_f1_impression would be left unscored: " in printed
+    assert "the weights of lpips are not here and would be downloaded first, or left unscored" in printed
+    monkeypatch.setattr("medgen_scripts.plan.is_offline", lambda: True)
+    plan([mine], replace(options(data, tmp_path / "out"), offline=False))
+    assert "the weights of lpips are not here and would be left unscored" in capsys.readouterr().out
 
 
 def test_every_bad_file_is_in_one_message(tmp_path: Path) -> None:
