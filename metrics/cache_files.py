@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import secrets
 import weakref
 from collections.abc import Callable
@@ -14,11 +15,19 @@ from filelock import Timeout
 
 from .sources.jsonl import shorten
 
+KEY_DIGITS = 32  # hex digits: caches of many labs are merged, so 64 bits would be few
+_KEY = re.compile(rf"[0-9a-f]{{{KEY_DIGITS}}}")
+
 logger = logging.getLogger(__name__)
 
 
 class CacheError(Exception):
     """The cache can't be read or written; the message says which file and line, and what to do."""
+
+
+def is_key(text: object) -> bool:
+    """Whether something has the form of an entry's key."""
+    return isinstance(text, str) and _KEY.fullmatch(text) is not None
 
 
 def files(folder: Path) -> list[Path]:

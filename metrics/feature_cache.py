@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .cache_files import KEY_DIGITS
 from .cache_files import CacheError
 from .cache_lines import CacheLines
-from .feature_entry import KEY_DIGITS
 from .feature_entry import Entry as Entry
 from .feature_entry import Feature as Feature
 from .feature_entry import checked

@@ -8,15 +8,16 @@ import base64
 import hashlib
 import json
 import math
-import re
 from typing import Any
 from typing import NamedTuple
 
 import numpy as np
 
-KEY_DIGITS = 32  # hex digits: caches of many labs are merged, so 64 bits would be few
-_KEY = re.compile(rf"[0-9a-f]{{{KEY_DIGITS}}}")
+from .cache_files import KEY_DIGITS
+from .cache_files import is_key
+
 _SUM = b', "sum": "'
+_TEXTS = ("key", "definition", "model", "depth", "vector")
 
 
 class Feature(NamedTuple):
@@ -106,14 +107,11 @@ def checked(line: bytes) -> dict[str, Any]:
     if told != _sum(head).encode() + b'"}':
         raise ValueError("its content doesn't have the digest that it names: it was changed or damaged")
     created = row.get("created")
-    if not _KEY.fullmatch(row["key"]) or not isinstance(created, int | float) or not math.isfinite(created):
+    if not is_key(row["key"]) or not isinstance(created, int | float) or not math.isfinite(created):
         raise ValueError(f"expected a key of {KEY_DIGITS} hex digits and a date, got {row['key'][:40]!r}, {created!r}")
     if not isinstance(row.get("imported"), str | None):
         raise ValueError(f"imported: expected a file's name, got {row['imported']!r}")
     return row
-
-
-_TEXTS = ("key", "definition", "model", "depth", "vector")
 
 
 def _sum(head: bytes) -> str:

@@ -22,13 +22,13 @@ from types import MappingProxyType
 from typing import Any
 from typing import NamedTuple
 
+from ..cache_files import KEY_DIGITS
 from ..cache_files import CacheError as CacheError
+from ..cache_files import is_key
 from ..cache_lines import CacheLines
-from .entry import KEY_DIGITS
 from .entry import UNUSABLE
 from .entry import Entry as Entry
 from .entry import check
-from .entry import is_key
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ an imported entry is as trustworthy as its sender.
 """
 
 import json
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,14 +15,14 @@ from typing import TYPE_CHECKING
 from typing import Any
 from urllib.parse import urlsplit
 
+from ..cache_files import KEY_DIGITS
+from ..cache_files import is_key
 from ..serving.usage import Usage
 from ..signature import digest
 
 if TYPE_CHECKING:
     from .backend import Reply
 
-KEY_DIGITS = 32  # hex digits: caches of many labs are merged, so 64 bits would be few
-_KEY = re.compile(rf"[0-9a-f]{{{KEY_DIGITS}}}")
 UNUSABLE = "unusable"  # in `Entry.meta`: why no verdict could be read from the reply
 
 
@@ -161,11 +160,6 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "endpoint": (str, type(None)),
     "meta": dict,
 }
-
-
-def is_key(text: object) -> bool:
-    """Whether something has a key's form."""
-    return isinstance(text, str) and _KEY.fullmatch(text) is not None
 
 
 def check(row: Mapping[str, Any]) -> None:
