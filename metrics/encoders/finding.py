@@ -62,7 +62,9 @@ def find(model: str | None = None, given: str | PathLike[str] | None = None, off
         ImportError: an extra isn't installed.
     """
     if is_medimageinsight(model):
-        revision = (model or "").partition("@")[2]
+        _, at, revision = (model or "").partition("@")
+        if at and not revision:
+            raise ValueError(f"model: expected a revision behind the @, got {model!r}")
         if given is not None and revision:
             raise ValueError(f"weights: expected no revision beside a checkpoint of one's own, got {model} and {given}")
         if given is not None:

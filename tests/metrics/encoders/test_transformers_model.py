@@ -166,6 +166,8 @@ def test_says_what_a_folder_lacks(tmp_path: Path) -> None:
         find("open-clip:/no/such/folder")
     with pytest.raises(WeightsUnavailable, match="lion-ai/MedImageInsights@abc"):
         find("lion-ai/MedImageInsights@abc", offline=True)
+    with pytest.raises(ValueError, match="expected a revision behind the @, got 'lion-ai/MedImageInsights@'"):
+        find("lion-ai/MedImageInsights@", offline=True)
     with pytest.raises(ValueError, match="expected no revision beside a checkpoint"):
         find("lion-ai/MedImageInsights@abc", tmp_path)
     with pytest.raises(ValueError, match="only with MedImageInsight"):
