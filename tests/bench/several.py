@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import statistics
 import tempfile
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from . import command
 from . import made
+from .timing import spread
 
 SMALL, LARGE = 16, 64  # records; the difference of two runs holds no start-up
 SYSTEMS = 3
@@ -42,7 +42,7 @@ def _pixel() -> Iterator[str]:
                 if turn:  # the first builds the data set's cache
                     ratios.append((seconds[SYSTEMS] - seconds[1]) / (SYSTEMS - 1) / seconds[1])
             what = f"pixel, {protocol}, {LARGE - SMALL} pairs of 512x512, a further system / the first"
-            yield f"{what}: {_told(ratios)}"
+            yield f"{what}: {spread(ratios)}"
 
 
 def _embedding() -> Iterator[str]:
@@ -64,12 +64,8 @@ def _embedding() -> Iterator[str]:
                 same.append((seconds["several"] - seconds["first"]) / (SYSTEMS - 1) / seconds["first"])
                 later.append(seconds["later"] / seconds["first"])
         what = f"embedding (DINOv2-base, random weights), {MORE - FEW} pairs of 512x512, a further system / the first"
-        yield f"{what}, in one call: {_told(same)}"
-        yield f"{what}, in a later call: {_told(later)}"
-
-
-def _told(ratios: Sequence[float]) -> str:
-    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        yield f"{what}, in one call: {spread(same)}"
+        yield f"{what}, in a later call: {spread(later)}"
 
 
 def _systems(folder: Path, count: int) -> tuple[Path, list[Path]]:

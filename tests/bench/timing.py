@@ -4,6 +4,7 @@ import statistics
 import time
 from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 REPEATS = 7
@@ -43,5 +44,10 @@ def interleaved(work: Mapping[str, tuple[Callable[[], object], int]], repeats: i
 
 def ratio(timings: Mapping[str, Timing], slow: str, fast: str) -> str:
     """How many times longer `slow` takes than `fast`: median, and the spread over turns."""
-    ratios = sorted(a / b for a, b in zip(timings[slow].seconds, timings[fast].seconds, strict=True))
-    return f"{slow} / {fast}: {statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+    ratios = [a / b for a, b in zip(timings[slow].seconds, timings[fast].seconds, strict=True)]
+    return f"{slow} / {fast}: {spread(ratios)}"
+
+
+def spread(ratios: Sequence[float]) -> str:
+    """Their median, and from where to where they go."""
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"

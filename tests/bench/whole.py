@@ -1,13 +1,13 @@
 """The whole `score` of image pairs: two processes against one, and peak memory against the number of records."""
 
 import shutil
-import statistics
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from . import command
 from . import made
+from .timing import spread
 
 SMALL, LARGE = 64, 256  # records; the difference of two runs holds no start-up
 REPEATS = 5
@@ -27,8 +27,7 @@ def run() -> Iterator[str]:
                 seconds[processes] = walls[LARGE] - walls[SMALL]
             if turn:  # the first builds the data set's cache
                 ratios.append(seconds[1] / seconds[2])
-        found = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-        yield f"{LARGE - SMALL} pairs of 512x512, one thread a process, 1 process / 2: {found}"
+        yield f"{LARGE - SMALL} pairs of 512x512, one thread a process, 1 process / 2: {spread(ratios)}"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         weights = made.backbone(folder)
