@@ -5,9 +5,7 @@ and signs of life, so that none waits for one that has died.
 """
 
 import os
-import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -20,19 +18,16 @@ from datetime import timedelta
 from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING
-from typing import Protocol
 from typing import TypeVar
 
 from ..errors import Failure
 from ..errors import UsageError
 from ..launcher import place
+from . import signs
+from .signs import gone
 
 if TYPE_CHECKING:
     from torch.distributed import TCPStore
-
-BEAT = 5.0  # seconds between a process's signs of life
-SILENT = 120.0  # seconds without one after which it counts as gone; a wrong guess costs work done twice, no more
-STUCK = 3600.0  # seconds without a step of work after which it gives no more of them
 
 _ANSWER_LIMIT = timedelta(minutes=10)  # of the store, which answers at once where its process lives
 _POLL = 0.05  # seconds
@@ -42,93 +37,6 @@ Value = TypeVar("Value")
 
 # Calls of `ranks` in this process; every process of a run makes the same ones.
 _runs = count()
-
-
-class Store(Protocol):
-    """What processes share: torch's key-value store, which has a server in the launcher or in the main process."""
-
-    def add(self, key: str, amount: int, /) -> int:
-        """Add to a number, 0 at first, and get the sum."""
-        ...
-
-    def set(self, key: str, value: str, /) -> None:
-        """Keep a value of at most some megabytes."""
-        ...
-
-    def get(self, key: str, /) -> bytes:
-        """The value kept."""
-        ...
-
-    def check(self, keys: list[str], /) -> bool:
-        """Whether there are values under all these keys."""
-        ...
-
-
-class LocalStore:
-    """The store of a process that is alone."""
-
-    def __init__(self) -> None:
-        self._numbers: defaultdict[str, int] = defaultdict(int)
-        self._values: dict[str, bytes] = {}
-
-    def add(self, key: str, amount: int) -> int:
-        """Add to a number, 0 at first, and get the sum."""
-        self._numbers[key] += amount
-        return self._numbers[key]
-
-    def set(self, key: str, value: str) -> None:
-        """Keep a value."""
-        self._values[key] = value.encode()
-
-    def get(self, key: str) -> bytes:
-        """The value kept."""
-        return self._values[key]
-
-    def check(self, keys: list[str]) -> bool:
-        """Whether there are values under all these keys."""
-        return all(key in self._values for key in keys)
-
-
-class Pulses:
-    """How long processes have given no sign of life.
-
-    Counted in one's own waking time: where a whole job is suspended, none of it has fallen silent.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._last: dict[int, tuple[int, float]] = {}  # rank -> its signs, and seconds since the last
-
-    def still(self, rank: int, passed: float) -> tuple[int, float]:
-        """How many signs a process has given, and for how many seconds none; `passed` since this was asked last."""
-        signs = self._store.add(_alive(rank), 0)
-        before, still = self._last.get(rank, (signs, 0.0))
-        self._last[rank] = signs, still + passed if signs == before else 0.0
-        return self._last[rank]
-
-
-class Beat:
-    """A thread that gives signs of life, until it is told to stop or this process makes no progress any more."""
-
-    def __init__(self, store: Store, rank: int) -> None:
-        self.moved = time.monotonic()
-        self._store = store
-        self._rank = rank
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="signs of life", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        with suppress(RuntimeError):  # the store is gone, which the next `take` tells
-            while True:
-                if time.monotonic() - self.moved < STUCK:
-                    self._store.add(_alive(self._rank), 1)
-                if self._ended.wait(BEAT):
-                    return
-
-    def stop(self) -> None:
-        self._ended.set()
-        self._thread.join()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +55,8 @@ class Ranks:
     size: int
     device: str | None
     parent: int | None = None
-    store: Store = field(default_factory=LocalStore)
-    beat: Beat | None = None
+    store: signs.Store = field(default_factory=signs.LocalStore)
+    beat: signs.Beat | None = None
 
     @property
     def is_main(self) -> bool:
@@ -216,13 +124,13 @@ class Ranks:
 
     def _heard(self, what: str, asked: Sequence[int]) -> list[str | None]:
         found: dict[int, str | None] = {}
-        pulses = Pulses(self.store)
+        pulses = signs.Pulses(self.store)
         passed = 0.0
         while waiting := [rank for rank in asked if rank not in found]:
             self.step()
             for rank in waiting:
                 # In this order: one that tells and goes has told.
-                is_gone = self.store.check([gone(rank)]) or pulses.still(rank, passed)[1] > SILENT
+                is_gone = self.store.check([gone(rank)]) or pulses.still(rank, passed)[1] > signs.SILENT
                 if self.store.check([f"{what}/{rank}"]):
                     found[rank] = self._told(f"{what}/{rank}")
                 elif is_gone:
@@ -238,7 +146,7 @@ class Ranks:
 
     def alone(self) -> "Ranks":
         """This process without the others."""
-        return replace(self, size=1, store=LocalStore())
+        return replace(self, size=1, store=signs.LocalStore())
 
     def leave(self) -> None:
         """Tell the others that no more is to be expected of this process."""
@@ -282,23 +190,9 @@ def ranks(expected: int | None, device: str | None) -> Ranks:
 
     # A launcher's store outlives the processes that it starts again.
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    store = torch.distributed.PrefixStore(of_run(attempt, next(_runs)), _store(here.rank))
-    beat = Beat(store, here.rank)
+    store = torch.distributed.PrefixStore(signs.of_run(attempt, next(_runs)), _store(here.rank))
+    beat = signs.Beat(store, here.rank)
     return Ranks(here.rank, here.size, device or here.device(), os.getppid(), store, beat)
-
-
-def of_run(attempt: str = "0", run: int = 0) -> str:
-    """Under what the store keeps a run's values."""
-    return f"medgen-bench/{attempt}/{run}"
-
-
-def gone(rank: int) -> str:
-    """Where it is said that no more is to be expected of a process."""
-    return f"gone/{rank}"
-
-
-def _alive(rank: int) -> str:
-    return f"alive/{rank}"
 
 
 @cache  # a second run in the same processes meets at the same port

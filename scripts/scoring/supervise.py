@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from ..launcher import SUPERVISED
 from ..terminal import say
-from . import launch
+from . import signs
 
 GRACE = 5.0  # seconds for a process to end by itself
 
@@ -88,25 +88,25 @@ def _start(workers: list["subprocess.Popen[bytes]"], size: int, command: Sequenc
         workers.append(subprocess.Popen([sys.executable, *command], env=environment, start_new_session=True))
 
 
-def _serve(listener: socket.socket) -> launch.Store:
+def _serve(listener: socket.socket) -> signs.Store:
     import torch.distributed
 
     port = listener.getsockname()[1]
     store = torch.distributed.TCPStore(
         "127.0.0.1", port, is_master=True, wait_for_workers=False, master_listen_fd=listener.detach()
     )
-    return torch.distributed.PrefixStore(launch.of_run(), store)
+    return torch.distributed.PrefixStore(signs.of_run(), store)
 
 
-def _watch(workers: Sequence["subprocess.Popen[bytes]"], store: launch.Store) -> int:
+def _watch(workers: Sequence["subprocess.Popen[bytes]"], store: signs.Store) -> int:
     """Wait for the end, telling those that go on who is gone."""
-    pulses = launch.Pulses(store)
+    pulses = signs.Pulses(store)
     running = dict(enumerate(workers))
     while running:
         time.sleep(_POLL)
         for rank, worker in list(running.items()):
-            signs, still = pulses.still(rank, _POLL)
-            is_silent = still > (launch.SILENT if signs else launch.STUCK)
+            given, still = pulses.still(rank, _POLL)
+            is_silent = still > (signs.SILENT if given else signs.STUCK)
             if is_silent:
                 worker.kill()
                 worker.wait()
@@ -114,7 +114,7 @@ def _watch(workers: Sequence["subprocess.Popen[bytes]"], store: launch.Store) ->
             if code is None:
                 continue
             del running[rank]
-            store.set(launch.gone(rank), "it ended")
+            store.set(signs.gone(rank), "it ended")
             if (said := _death(code, still if is_silent else None)) is not None:
                 rest = "; the others go on" if running else ""
                 say(f"process {rank} of {len(workers)} {said}{rest}; what is scored is kept")

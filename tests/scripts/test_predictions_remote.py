@@ -21,8 +21,8 @@ from medgen_scripts.scoring import journal
 from medgen_scripts.scoring.drive import score_tasks
 from medgen_scripts.scoring.image_work import PixelWork
 from medgen_scripts.scoring.jobs import jobs
-from medgen_scripts.scoring.launch import LocalStore
 from medgen_scripts.scoring.launch import Ranks
+from medgen_scripts.scoring.signs import LocalStore
 from medgen_scripts.scoring.task import read_tasks
 
 from ..servers.hub import Drop

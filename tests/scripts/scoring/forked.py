@@ -29,7 +29,7 @@ from medgen_metrics.rows import Row
 from medgen_scripts import cli
 from medgen_scripts import score
 from medgen_scripts.launcher import heed_sigterm
-from medgen_scripts.scoring import launch
+from medgen_scripts.scoring import signs
 from medgen_scripts.scoring import supervise
 from medgen_scripts.scoring import tiers
 
@@ -124,7 +124,7 @@ def _be(work: Callable[[], None], said: Path) -> None:
 
 def main() -> None:
     """Run what standard input says."""
-    launch.BEAT, launch.SILENT, supervise.GRACE = BEAT, SILENT, 2.0
+    signs.BEAT, signs.SILENT, supervise.GRACE = BEAT, SILENT, 2.0
     for line in sys.stdin:
         asked = Run(**json.loads(line))
         Path(asked.folder).mkdir()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from medgen_scripts.scoring import launch
+from medgen_scripts.scoring import signs
 from medgen_scripts.scoring import supervise
 
 from ...waiting import until
@@ -83,7 +83,7 @@ def test_the_main_processs_end_is_the_runs(
 def test_one_that_never_gives_a_sign_of_life_is_ended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launch, "STUCK", 1.0)
+    monkeypatch.setattr(signs, "STUCK", 1.0)
     assert run(tmp_path, "time.sleep(60)") == 1
     assert "process 0 of 2 gave no sign of life for 1 seconds and was ended" in capsys.readouterr().err
 

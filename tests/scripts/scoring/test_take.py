@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from medgen_scripts.errors import Failure
-from medgen_scripts.scoring import launch
-from medgen_scripts.scoring.launch import LocalStore
+from medgen_scripts.scoring import signs
 from medgen_scripts.scoring.launch import Ranks
-from medgen_scripts.scoring.launch import gone
 from medgen_scripts.scoring.launch import ranks
+from medgen_scripts.scoring.signs import LocalStore
+from medgen_scripts.scoring.signs import gone
 
 from ...spawned import in_two
 from ...waiting import until
@@ -47,13 +47,13 @@ def test_of_one_that_leaves_what_it_told_is_heard_and_the_rest_not_waited_for() 
 
 
 def test_one_that_gives_no_sign_of_life_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "SILENT", 0.2)
+    monkeypatch.setattr(signs, "SILENT", 0.2)
     here = Ranks(0, 2, None)
     assert here.heard("x", [1]) == [None]
 
 
 def test_one_that_gives_signs_of_life_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "SILENT", 0.1)
+    monkeypatch.setattr(signs, "SILENT", 0.1)
 
     class Alive(LocalStore):
         asked = 0
@@ -71,10 +71,10 @@ def test_one_that_gives_signs_of_life_is_waited_for(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_process_without_a_step_of_work_gives_no_more_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "BEAT", 0.01)
-    monkeypatch.setattr(launch, "STUCK", 0.3)
+    monkeypatch.setattr(signs, "BEAT", 0.01)
+    monkeypatch.setattr(signs, "STUCK", 0.3)
     store = LocalStore()
-    here = Ranks(1, 2, None, store=store, beat=launch.Beat(store, 1))
+    here = Ranks(1, 2, None, store=store, beat=signs.Beat(store, 1))
     assert until(lambda: store.add("alive/1", 0) > 2)
     time.sleep(0.4)
     still = store.add("alive/1", 0)
