@@ -1,6 +1,6 @@
 """Simulated scale: many records with stand-in scorers, journals to resume.
 
-`python -m tests.bench.scale FOLDER COUNT PROCESSES MILLISECONDS` scores once, under torchrun where there are several.
+`python -m tests.bench.scale FOLDER COUNT PROCESSES MILLISECONDS` scores once, as one of several where it is started so.
 """
 
 import json
@@ -68,7 +68,7 @@ def _score(
 ) -> dict[str, float]:
     line = [sys.executable, "-W", "ignore"]
     if processes > 1:
-        line += ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+        line += ["-m", "medgen_scripts.scoring.supervise", str(processes)]  # as `--processes` does
     line += ["-m", "tests.bench.scale", str(folder), out, str(processes), str(milliseconds)]
     if fresh:
         shutil.rmtree(folder / out, ignore_errors=True)
