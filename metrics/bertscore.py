@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from . import model_folders
 from . import weights
+from .devices import inference
 from .file_digests import folder_digest
 
 if TYPE_CHECKING:
@@ -192,6 +193,8 @@ def bert_scores(
     pairs = sorted(set(zip(candidates, references, strict=True)))
     if not pairs:
         return []
+    import torch
+
     made = scorer(encoder.folder, encoder.layers, device)
     texts = sorted({text for pair in pairs for text in pair})
     tokens = made._tokenizer(texts, truncation=False, add_special_tokens=True, verbose=False)["input_ids"]
@@ -204,10 +207,11 @@ def bert_scores(
     for start in range(0, len(pairs), BATCH):
         batch = pairs[start : start + BATCH]
         new = sorted({text for pair in batch for text in pair} - set(states), key=lambda text: (-lengths[text], text))
-        for part in batches(new, lengths):
-            states.update(_encode(made, part))
-        for pair in batch:
-            f1 = _match(states[pair[1]], states[pair[0]])
+        with inference(torch.device(made.device)):
+            for part in batches(new, lengths):
+                states.update(_encode(made, part))
+            found = [_match(states[pair[1]], states[pair[0]]) for pair in batch]
+        for pair, f1 in zip(batch, found, strict=True):
             # Rounding may carry equal texts past 1.
             scores[pair] = Score(min(1.0, f1), any(lengths[text] > limit for text in pair))
         # A text's vectors are kept as long as a pair needs them, no longer.

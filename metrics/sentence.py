@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any
 from typing import NamedTuple
 
@@ -18,6 +19,11 @@ from .bertscore import batches
 from .bertscore import find_encoder
 from .bertscore import quiet
 from .bertscore import short_name
+from .devices import default_device
+from .devices import inference
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Similarity(NamedTuple):
@@ -68,20 +74,20 @@ def limit_of(folder: Path) -> int:
 
 
 @lru_cache(maxsize=1)
-def _model(folder: Path, device: str | None) -> tuple[Any, Any, str]:
+def _model(folder: Path, device: str | None) -> tuple[Any, Any, "torch.device"]:
     """The process's one tokenizer and model, and its device; another folder or device replaces them."""
     import torch
     from transformers import AutoModel
     from transformers import AutoTokenizer
 
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    place = torch.device(device) if device else default_device()
     with quiet():
         tokenizer = AutoTokenizer.from_pretrained(folder)
         model = AutoModel.from_pretrained(folder)
     if getattr(model.config, "is_encoder_decoder", False):
         model = model.get_encoder()
     # Weights stored in half precision are kept so from transformers 5 on, and the score would depend on it.
-    return tokenizer, model.float().to(device).eval(), device
+    return tokenizer, model.float().to(place).eval(), place
 
 
 def similarities(
@@ -107,7 +113,7 @@ def similarities(
     vectors: dict[str, torch.Tensor] = {}
     for batch in batches(texts, lengths):
         tokens = tokenizer(batch, padding=True, truncation=True, max_length=limit, return_tensors="pt").to(place)
-        with torch.inference_mode():
+        with inference(place):
             states = model(**tokens).last_hidden_state
         mask = tokens["attention_mask"].unsqueeze(-1).to(states.dtype)
         pooled = ((states * mask).sum(dim=1) / mask.sum(dim=1)).double().cpu()

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
 
 VERSION = "0.1.18"
 
@@ -39,12 +40,14 @@ class StandIn:
         graphs: text -> graph; a text that isn't in it can't be read.
         asked: the texts of each call.
         made: the keywords of each model that was made.
+        precisions: of a product of matrices during each call.
     """
 
     def __init__(self, graphs: Mapping[str, Mapping[str, Any]]) -> None:
         self.graphs = graphs
         self.asked: list[list[str]] = []
         self.made: list[dict[str, Any]] = []
+        self.precisions: list[torch.dtype] = []
 
 
 def install(monkeypatch: pytest.MonkeyPatch, cache: Path, graphs: Mapping[str, Mapping[str, Any]]) -> StandIn:
@@ -68,6 +71,7 @@ def install(monkeypatch: pytest.MonkeyPatch, cache: Path, graphs: Mapping[str, M
         def __call__(self, texts: Sequence[str]) -> dict[str, Any]:
             print("noise")
             told.asked.append(list(texts))
+            told.precisions.append((torch.ones(1, 1) @ torch.ones(1, 1)).dtype)
             return {str(place): graphs[text] for place, text in enumerate(texts) if text in graphs}
 
     def compute_reward(candidate: Mapping[str, Any], reference: Mapping[str, Any], level: str) -> float:

@@ -115,6 +115,14 @@ def test_weights_of_half_precision_are_computed_with_in_full(minilm: str, tmp_pa
     assert 0 < found.f1 < 1
 
 
+def test_the_callers_autocast_changes_no_bit(minilm: str) -> None:
+    encoder = find_encoder(minilm)
+    pairs = ["a mass in the left lung", "no effusion"], ["left lung mass", "a small effusion"]
+    plain = bert_scores(*pairs, encoder, "cpu")
+    with torch.autocast("cpu", torch.bfloat16):
+        assert bert_scores(*pairs, encoder, "cpu") == plain
+
+
 def test_one_scorer_is_kept(minilm: str) -> None:
     folder = Path(minilm)
     assert scorer(folder, 6, "cpu") is scorer(folder, 6, "cpu")

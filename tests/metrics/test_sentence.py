@@ -73,6 +73,13 @@ def test_weights_of_half_precision_are_computed_with_in_full(minilm: str, tmp_pa
     assert found == expected
 
 
+def test_the_callers_autocast_changes_no_bit(minilm: str) -> None:
+    encoder = find_sentence_encoder(minilm)
+    plain = similarities(TEXTS, TEXTS[::-1], encoder, "cpu")
+    with torch.autocast("cpu", torch.bfloat16):
+        assert similarities(TEXTS, TEXTS[::-1], encoder, "cpu") == plain
+
+
 @pytest.mark.parametrize(
     ("model", "name"),
     [
