@@ -240,6 +240,22 @@ The heart size and mediastinal contours are within normal limits.|cardiomegaly|a
 Heart size and pulmonary vascularity appear within normal limits.|cardiomegaly|absent
 Cardiac size is normal.|cardiomegaly|absent
 Stable enlargement of the cardiac silhouette.|cardiomegaly|present
+Without doubt a fracture.|fracture|present
+The effusion has not changed, nodule in the left lung.|nodule|present
+No more than two nodules.|nodule|present
+No prior study, cardiomegaly.|cardiomegaly|present
+The pneumonia is gram-negative.|pneumonia|present
+A fracture may be present.|fracture|uncertain
+Effusion is absent on the left.|pleural effusion|absent
+Fracture was excluded by CT.|fracture|absent
+Cannot assess for fracture.|fracture|uncertain
+Whether old or new, there is a fracture.|fracture|present
+No mass, no change in the effusion.|pleural effusion|present
+No pneumothorax, pneumonia cannot be excluded, effusion on the left.|pleural effusion|present
+Possible pneumonia, pneumothorax not seen, effusion on the left.|pleural effusion|present
+No mass, liver has a cyst.|cyst|present
+A nodule is seen and effusion is absent.|nodule|present
+A mass but effusion is absent.|mass|present
 """
 
 CASES = [tuple(line.replace("\\n", "\n").split("|")) for line in _TABLE.strip().splitlines()]

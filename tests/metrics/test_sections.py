@@ -74,6 +74,7 @@ def test_both_sections(text: str) -> None:
         ("Findings- a\nIMPRESSION- b", {"findings": "a", "impression": "b"}),
         # the last word of a sentence that a report's line breaks part
         (" FINDINGS: as on the prior\n study.\n Clear lungs.", {"findings": "as on the prior\n study.\n Clear lungs."}),
+        ("impression\nb", {"impression": "b"}),
         ("FINDINGS: a, see\nfindings.\n\nimpression\nb", {"findings": "a, see\nfindings.", "impression": "b"}),
         # remarks in running text
         ("Findings: a. Note: b. Contrast: c. Technique: d.", {"findings": "a. Note: b. Contrast: c."}),
