@@ -22,6 +22,7 @@ from .text_samples import Sample
 from .text_specs import NEGATION
 from .text_specs import RADGRAPH
 from .text_specs import in_section
+from .text_specs import sentence_metric
 from .weights import WeightsUnavailable
 
 REVISION = 2  # of what the extras' numbers mean; a change makes runs with extras score again
@@ -40,17 +41,6 @@ class Value(NamedTuple):
 def is_report(sample: Sample) -> bool:
     """Whether a sample's reference is a report."""
     return sample.task == REPORT or (not sample.task and bool(sections(sample.reference)))
-
-
-def section_pairs(samples: Sequence[Sample]) -> dict[str, dict[int, Pair]]:
-    """Section -> index of a report whose reference has it -> the answer's section, "" where it lacks it, and that."""
-    found: dict[str, dict[int, Pair]] = {section: {} for section in SECTIONS}
-    for index, sample in enumerate(samples):
-        if is_report(sample):
-            own = sections(sample.text)
-            for section, expected in sections(sample.reference).items():
-                found[section][index] = (own.get(section, ""), expected)
-    return found
 
 
 class Extras:
@@ -79,7 +69,8 @@ class Extras:
         self._files: radgraph_f1.RadGraphFiles | None = None
         self._graphs: radgraph_f1.Graphs | None = None
         self._encoder: sentence.Encoder | None = None
-        self._sentence = f"sentence[{sentence.sentence_name(sentence_model)}]" if sentence_model else ""
+        self._sentence_name = sentence.sentence_name(sentence_model) if sentence_model else ""
+        self._sentence = sentence_metric(sentence_model) if sentence_model else ""
         if "radgraph" in self.chosen:
             try:
                 self._files = radgraph_f1.find_radgraph(offline)
@@ -133,7 +124,7 @@ class Extras:
         if "sentence" in self.chosen:
             encoder = self._encoder
             told = f"{sentence.limit_of(encoder.folder)}tok-{encoder.digest}" if encoder is not None else "missing"
-            parts["sentence"] = f"{self._sentence[9:-1]}-mean-cosine-{told}-rev{REVISION}"
+            parts["sentence"] = f"{self._sentence_name}-mean-cosine-{told}-rev{REVISION}"
         if "negation" in self.chosen:
             count = len(closed_findings.findings())
             parts["negation"] = f"{count}findings-{closed_findings.definition()}-rev{REVISION}"
@@ -142,8 +133,19 @@ class Extras:
         return parts
 
     def section_pairs(self, samples: Sequence[Sample]) -> dict[str, dict[int, Pair]]:
-        """As the function of that name; {} where sections aren't chosen."""
-        return section_pairs(samples) if "sections" in self.chosen else {}
+        """Section -> index of a report whose reference has it -> the answer's section, "" where it lacks it, and that.
+
+        {} where sections aren't chosen.
+        """
+        if "sections" not in self.chosen:
+            return {}
+        found: dict[str, dict[int, Pair]] = {section: {} for section in SECTIONS}
+        for index, sample in enumerate(samples):
+            if is_report(sample):
+                own = sections(sample.text)
+                for section, expected in sections(sample.reference).items():
+                    found[section][index] = (own.get(section, ""), expected)
+        return found
 
     def add(
         self,

@@ -29,6 +29,11 @@ def in_section(metric: str, section: str) -> str:
     return f"{base}_{section}{bracket}{rest}" if section else metric
 
 
+def sentence_metric(model: str) -> str:
+    """What the similarity by a text encoder is called: `sentence[<name>]`."""
+    return f"sentence[{sentence_name(model)}]"
+
+
 def specs(
     protocol: str = "paper",
     metrics: Sequence[str] = METRICS,
@@ -97,7 +102,7 @@ def _extra_specs(
     if "radgraph" in extras:
         found.append(MetricSpec(RADGRAPH, 0.0, 1.0))
     if "sentence" in extras:
-        found.append(MetricSpec(f"sentence[{sentence_name(str(sentence_model))}]", -1.0, 1.0))
+        found.append(MetricSpec(sentence_metric(str(sentence_model)), -1.0, 1.0))
     of_texts += found
     if "negation" in extras:
         found.append(MetricSpec(NEGATION, 0.0, 1.0, extras=_NEGATION_FIGURES))
