@@ -2,6 +2,8 @@
 
 import shlex
 
+from medgen_metrics.judge import URL_VARIABLE
+
 from .errors import UsageError
 
 # Text (some 4,000 tokens), pictures of 1,024 tokens each (a side of 1,024 pixels, 32 a token in Qwen3-VL), a reply.
@@ -30,7 +32,7 @@ def judge_serve(*, model: str | None = None, port: int = 8000, printed: bool = F
     serve = ["vllm", "serve", name, "--host", "127.0.0.1", "--port", str(port), "--max-model-len", str(CONTEXT)]
     serve += ["--limit-mm-per-prompt", f'{{"image": {IMAGES}, "video": 0}}', "--seed", "0"]
     print(shlex.join(serve))
-    print(f"export MEDGEN_JUDGE_URL=http://127.0.0.1:{port}/v1")
+    print(f"export {URL_VARIABLE}=http://127.0.0.1:{port}/v1")
     chosen = "" if model is None else f" --judge-model {shlex.quote(name)}"
     print(f"medgen-bench judge-check{chosen}")
     print(f"medgen-bench score out/predictions/SYSTEM --tiers judge{chosen}")

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _SHEET_SIDE = 2048
-_ORIENTATION = 0x0112
 
 
 class BadImage(ValueError):
@@ -69,6 +68,7 @@ def keep(data: bytes, inputs: Sequence[Picture]) -> Kept:
     Raises:
         BadImage: `not_an_image`, `unreadable` or `too_large`.
     """
+    from PIL import ExifTags
     from PIL import Image
     from PIL import ImageOps
     from PIL import UnidentifiedImageError
@@ -81,7 +81,7 @@ def keep(data: bytes, inputs: Sequence[Picture]) -> Kept:
             with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
                 received, several = opened.format, getattr(opened, "n_frames", 1) > 1
                 opened.load()
-                turned = opened.getexif().get(_ORIENTATION, 1) != 1
+                turned = opened.getexif().get(ExifTags.Base.Orientation, 1) != 1
                 image = ImageOps.exif_transpose(opened)
     except UnidentifiedImageError:
         raise BadImage("not_an_image", f"expected an image, got {len(data)} bytes that begin {data[:16]!r}") from None
@@ -144,11 +144,12 @@ def size_for(picture: Picture, sizes: Sequence[tuple[int, int]] | None) -> tuple
 
 def _dimensions(picture: Picture) -> tuple[int, int]:
     """Width and height as the picture is looked at; decodes nothing."""
+    from PIL import ExifTags
     from PIL import Image
 
     with Image.open(io.BytesIO(picture.data)) as image:
         # EXIF orientations 5 to 8 lie on their side
-        turned = image.getexif().get(_ORIENTATION, 1) >= 5
+        turned = image.getexif().get(ExifTags.Base.Orientation, 1) >= 5
         return (image.height, image.width) if turned else image.size
 
 
