@@ -117,12 +117,7 @@ def test_a_branch_may_move_and_a_commit_stays(hub: Hub, mine: Path) -> None:
 def test_a_data_set_with_configs_is_a_system(
     hub: Hub, mine: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = {name: [json.loads(line) for line in (mine / f"{name}.jsonl").open()] for name in ("vqa", "edit")}
-    made = tmp_path / "made"
-    parquet.write(made / "vqa/test-00000-of-00001.parquet", rows["vqa"])
-    for number in range(2):
-        part = parquet.embedded(rows["edit"][number::2], mine)
-        parquet.write(made / f"edit/test-{number:05d}-of-00002.parquet", part)
+    made = parquet.push(mine, tmp_path / "made")
     hub.add("datasets", "me/my-system", COMMIT, {**files(made), "README.md": b"hello"})
     out = tmp_path / "out"
     expected = result([mine], data, out, system="my-system")
@@ -146,7 +141,9 @@ def test_a_data_set_with_configs_is_a_system(
     assert "vqa predictions, edition release" in capsys.readouterr().out
     sheet = tmp_path / "sheet.png"
     named = [Path("hf://datasets/me/my-system")]
-    show(rows["edit"][0]["id"], edition="release", data_dir=data, predictions=named, to=sheet)
+    with (mine / "edit.jsonl").open() as lines:
+        first = json.loads(lines.readline())["id"]
+    show(first, edition="release", data_dir=data, predictions=named, to=sheet)
     assert sheet.is_file()
 
 

@@ -22,7 +22,9 @@ from medgen_scripts.scoring.drive import score_tasks
 from medgen_scripts.scoring.image_work import PixelWork
 from medgen_scripts.scoring.jobs import jobs
 from medgen_scripts.scoring.launch import Ranks
+from medgen_scripts.scoring.options import ScoreOptions
 from medgen_scripts.scoring.signs import LocalStore
+from medgen_scripts.scoring.task import Task
 from medgen_scripts.scoring.task import read_tasks
 
 from ..servers.hub import Drop
@@ -30,7 +32,8 @@ from ..servers.hub import Hub
 from . import parquet
 from . import scored
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+pytestmark = pytest.mark.usefixtures("cache")
+
 COUNT = 24
 COMMIT, LATER = "a" * 40, "b" * 40
 SIZE = 200_000  # bytes added to each image, behind its end
@@ -66,14 +69,8 @@ def mine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pushed(mine: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The same in Parquet, as `push_to_hub` lays it out: row groups of six, edit in two shards."""
-    made = tmp_path_factory.mktemp("pushed")
-    rows = {name: [json.loads(line) for line in (mine / f"{name}.jsonl").open()] for name in ("vqa", "edit")}
-    parquet.write(made / "vqa/test-00000-of-00001.parquet", rows["vqa"])
-    images = parquet.embedded(rows["edit"], mine)
-    for number in range(2):
-        part = images[12 * number : 12 * number + 12]
-        parquet.write(made / f"edit/test-{number:05d}-of-00002.parquet", part, row_group_size=6)
+    """The same in Parquet, as `push_to_hub` lays it out, in row groups of six."""
+    made = parquet.push(mine, tmp_path_factory.mktemp("pushed"), row_group_size=6)
     return {path.relative_to(made).as_posix(): path.read_bytes() for path in made.rglob("*.parquet")}
 
 
@@ -89,12 +86,19 @@ def result(paths: Sequence[str | Path], data: Path, out: Path, **options: Any) -
     return configs
 
 
+def address(hub: Hub, name: str) -> str:
+    return f"{hub.url}/datasets/me/mine/resolve/main/{name}?sig=a//b"
+
+
+def size_of_edit(pushed: dict[str, bytes]) -> int:
+    return sum(len(content) for name, content in pushed.items() if name.startswith("edit"))
+
+
 def served(hub: Hub, end: str) -> list[int]:
     """Bytes of each answer with a part of a file."""
     return [request.size for request in hub.downloads() if request.path.endswith(end)]
 
 
-@pytest.mark.usefixtures("cache")
 def test_parquet_is_scored_in_place_as_here(
     hub: Hub, mine: Path, pushed: dict[str, bytes], data: Path, tmp_path: Path
 ) -> None:
@@ -104,26 +108,21 @@ def test_parquet_is_scored_in_place_as_here(
     assert found == expected
     # Nothing is kept, and each image is fetched once: for its digest, and to be scored.
     assert not list((tmp_path / "hub").rglob("*.parquet"))
-    edit = sum(len(content) for name, content in pushed.items() if name.startswith("edit"))
+    edit = size_of_edit(pushed)
     assert 0.9 * edit < sum(served(hub, ".parquet")) < 1.2 * edit
     assert all(request.range for request in hub.downloads())
 
 
-@pytest.mark.usefixtures("cache")
 def test_of_a_few_records_a_part_is_fetched(hub: Hub, pushed: dict[str, bytes], data: Path, tmp_path: Path) -> None:
     hub.add("datasets", "me/mine", COMMIT, pushed)
     result(["hf://datasets/me/mine/edit"], data, tmp_path / "out", limit=2)
-    edit = sum(len(content) for name, content in pushed.items() if name.startswith("edit"))
-    assert sum(served(hub, ".parquet")) < 0.6 * edit
+    assert sum(served(hub, ".parquet")) < 0.6 * size_of_edit(pushed)
     hub.log.clear()
     result(["hf://datasets/me/mine"], data, tmp_path / "out", tiers=("text",), config="vqa")
     assert sum(served(hub, ".parquet")) < 2 * len(pushed["vqa/test-00000-of-00001.parquet"])
 
 
-@pytest.mark.usefixtures("cache")
-def test_images_beside_jsonl_are_fetched_one_by_one(
-    hub: Hub, mine: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_images_beside_jsonl_are_fetched_one_by_one(hub: Hub, mine: Path, data: Path, tmp_path: Path) -> None:
     files = {path.relative_to(mine).as_posix(): path.read_bytes() for path in mine.rglob("*") if path.is_file()}
     hub.add("datasets", "me/mine", COMMIT, files)
     expected = result([mine], data, tmp_path / "here", config="edit")
@@ -138,7 +137,6 @@ def test_images_beside_jsonl_are_fetched_one_by_one(
     assert not hub.downloads()
 
 
-@pytest.mark.usefixtures("cache")
 def test_a_connection_that_breaks_is_taken_up_where_it_broke(
     hub: Hub, mine: Path, pushed: dict[str, bytes], data: Path, tmp_path: Path
 ) -> None:
@@ -149,7 +147,6 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(
     assert not hub.drops
 
 
-@pytest.mark.usefixtures("cache")
 def test_one_that_stays_broken_ends_the_run_and_costs_the_system_nothing(
     hub: Hub, mine: Path, pushed: dict[str, bytes], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,7 +177,6 @@ def test_one_that_stays_broken_ends_the_run_and_costs_the_system_nothing(
     assert result(["x"], data, out) == result([mine], data, tmp_path / "here", config="edit")
 
 
-@pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize(("status", "why"), [(403, "access is refused"), (404, "nothing is there"), (401, "HF_TOKEN")])
 def test_a_refusal_is_told_once_without_secrets(
     status: int,
@@ -201,21 +197,13 @@ def test_a_refusal_is_told_once_without_secrets(
     assert "hf_secret" not in str(told.value)
     assert sum(request.status == status for request in hub.log) == 1
 
-    address = (
-        f"{hub.url.replace('//', '//me:pass@')}/datasets/me/mine/resolve/main/edit/test-00001-of-00002.parquet?sig=xyz"
-    )
     with pytest.raises(UsageError) as refused:
-        jobs([address], config="edit")
+        jobs([address(hub, "edit/test-00001-of-00002.parquet").replace("//", "//me:pass@", 1)], config="edit")
     assert f"HTTP {status}" in str(refused.value)
-    assert not re.search("pass|xyz", str(refused.value))
+    assert not re.search("pass|a//b", str(refused.value))
 
 
-def address(hub: Hub, name: str) -> str:
-    return f"{hub.url}/datasets/me/mine/resolve/main/{name}?sig=a//b"
-
-
-@pytest.mark.usefixtures("cache")
-def test_a_file_at_an_address(hub: Hub, mine: Path, pushed: dict[str, bytes], data: Path, tmp_path: Path) -> None:
+def test_a_file_at_an_address(hub: Hub, mine: Path, data: Path, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (mine / "edit.jsonl").open()]
     file = parquet.write(tmp_path / "made.parquet", parquet.embedded(rows, mine), row_group_size=6)
     hub.add("datasets", "me/mine", COMMIT, {"my-system_edit.parquet": file.read_bytes()})
@@ -238,7 +226,6 @@ def test_a_file_at_an_address(hub: Hub, mine: Path, pushed: dict[str, bytes], da
     assert job.path.open("rb").read() == (mine / "vqa.jsonl").read_bytes()
 
 
-@pytest.mark.usefixtures("cache")
 def test_a_card_says_which_files_are_a_config(
     hub: Hub, mine: Path, pushed: dict[str, bytes], data: Path, tmp_path: Path
 ) -> None:
@@ -265,23 +252,6 @@ class EveryOther(LocalStore):
         return super().add(key, amount)
 
 
-@pytest.mark.usefixtures("cache")
-def test_every_process_fetches_what_it_scores(
-    hub: Hub, pushed: dict[str, bytes], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hub.add("datasets", "me/mine", COMMIT, pushed)
-    monkeypatch.setattr(PixelWork, "batch", 2)
-    options = scored.options(data, tmp_path / "out", offline=False)
-    tasks = read_tasks(jobs(["hf://datasets/me/mine/edit"]), "release", data, None, 0, ())
-    before = sum(served(hub, ".parquet"))
-    assert len(tasks[0].predictions.by_id) == COUNT
-    built = build_tiers(tasks, ["pixel"], options, "cpu")
-    score_tasks(tasks, built, options.out, Ranks(rank=0, size=2, device="cpu", store=EveryOther()))
-    edit = sum(len(content) for name, content in pushed.items() if name.startswith("edit"))
-    assert before < 0.05 * edit  # the footers: which rows have an image is known without them
-    assert 0.4 * edit < sum(served(hub, ".parquet")) - before < 0.6 * edit
-
-
 class TakesTwo(Ranks):
     """A process that dies early."""
 
@@ -289,41 +259,41 @@ class TakesTwo(Ranks):
         return islice(super().take(stage, count), 2)
 
 
-@pytest.mark.usefixtures("cache")
-def test_where_one_machines_cache_has_the_files_and_anothers_has_not_nothing_is_lost(
-    hub: Hub, pushed: dict[str, bytes], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def by_twos(hub: Hub, pushed: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The predictions are on the Hub, and a process takes two of them at a time."""
     hub.add("datasets", "me/mine", COMMIT, pushed)
     monkeypatch.setattr(PixelWork, "batch", 2)
+
+
+def read(data: Path, download: bool = False) -> list[Task]:
+    return read_tasks(jobs(["hf://datasets/me/mine/edit"], download=download), "release", data, None, 0, ())
+
+
+def score_as(process: Ranks, tasks: list[Task], options: ScoreOptions) -> None:
+    score_tasks(tasks, build_tiers(tasks, ["pixel"], options, "cpu"), options.out, process)
+
+
+@pytest.mark.usefixtures("by_twos")
+def test_every_process_fetches_what_it_scores(hub: Hub, pushed: dict[str, bytes], data: Path, tmp_path: Path) -> None:
+    tasks = read(data)
+    before = sum(served(hub, ".parquet"))
+    assert len(tasks[0].predictions.by_id) == COUNT
+    options = scored.options(data, tmp_path / "out", offline=False)
+    score_as(Ranks(rank=0, size=2, device="cpu", store=EveryOther()), tasks, options)
+    edit = size_of_edit(pushed)
+    assert before < 0.05 * edit  # the footers: which rows have an image is known without them
+    assert 0.4 * edit < sum(served(hub, ".parquet")) - before < 0.6 * edit
+
+
+@pytest.mark.usefixtures("by_twos")
+def test_where_one_machines_cache_has_the_files_and_anothers_has_not_nothing_is_lost(
+    hub: Hub, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     options = scored.options(data, tmp_path / "out", offline=False)
     store = LocalStore()
     for here, download in ((TakesTwo(0, 2, "cpu", store=store), True), (Ranks(1, 2, "cpu", store=store), False)):
         hub.aim(monkeypatch, tmp_path / f"cache-{here.rank}")
-        tasks = read_tasks(jobs(["hf://datasets/me/mine/edit"], download=download), "release", data, None, 0, ())
-        score_tasks(tasks, build_tiers(tasks, ["pixel"], options, "cpu"), options.out, here)
+        score_as(here, read(data, download), options)
     # what the first has taken and the second doesn't know of may be scored twice
     assert len(journal.read(options.out / "scores" / "mine", "edit", notice=pytest.fail)) == COUNT
-
-
-@pytest.mark.usefixtures("cache")
-def test_a_stream_goes_through_a_module_as_the_page_shows(
-    hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    import datasets
-
-    import medgen_bench
-
-    edits = datasets.load_dataset("medgen-bench", "edit", edition="sample", split="test").take(10)
-    edits = edits.cast_column("output_images", datasets.List(datasets.Image(decode=False)))
-    rows = [{"id": row["id"], "image": {**row["output_images"][0], "path": None}} for row in edits]
-    rows[3]["image"] = None
-    features = datasets.Features({"id": datasets.Value("string"), "image": datasets.Image()})
-    datasets.Dataset.from_list(rows, features=features).to_parquet(tmp_path / "made.parquet")
-    card = b"---\nconfigs:\n- config_name: edit\n  data_files:\n  - split: test\n    path: edit/test-*\n---\n"
-    content = (tmp_path / "made.parquet").read_bytes()
-    hub.add("datasets", "me/my-system", COMMIT, {"edit/test-00000-of-00001.parquet": content, "README.md": card})
-    (shown,) = re.findall(r"```python\n(.*?)```", (DOCS / "remote.md").read_text(), re.DOTALL)
-    names = {"medgen_bench": medgen_bench}
-    exec(compile(shown, "remote.md", "exec"), names)
-    assert "'psnr': 100.0" in capsys.readouterr().out
-    assert not list((tmp_path / "hub").rglob("*.parquet"))
