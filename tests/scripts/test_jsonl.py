@@ -14,6 +14,7 @@ from medgen_scripts import jsonl
 from medgen_scripts.errors import UsageError
 from medgen_scripts.jsonl import Findings
 from medgen_scripts.jsonl import JsonLines
+from medgen_scripts.jsonl import to_line
 
 
 def read(path: Path, content: bytes) -> tuple[list[tuple[int, Any]], Findings, JsonLines]:
@@ -135,3 +136,12 @@ def test_what_was_written_comes_back(written: list[dict[str, Any]], path: Path) 
     rows, findings, _ = read(path, b"".join(json.dumps(row).encode() + b"\n" for row in written))
     assert [row for _, row in rows] == written
     assert findings.count == 0
+
+
+def test_lines_are_strict_json_whatever_a_model_says() -> None:
+    row = {"id": "x", "text": "line\u2028break \ud800 \x00 🩻 NaN"}
+    line = to_line(row)
+    assert line.count(b"\n") == 1
+    assert json.loads(line) == row
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        to_line({"meta": {"seconds": float("nan")}})
