@@ -25,7 +25,9 @@ ASPECT = 200  # longer side by shorter side
 
 
 def check_aspect(image: Image.Image) -> None:
-    """For encoders that scale the shorter side to a fixed length: a file of 300 bytes would need gigabytes there.
+    """Refuse strips, for encoders with preprocessing of their own.
+
+    Where that scales the shorter side to a fixed length, a file of 300 bytes would need gigabytes.
 
     Raises:
         Unscored: `too_large`.
