@@ -16,13 +16,12 @@ from .model import Table
 TIER = "judge"
 _OVERALL = ("holistic_", "dimensions_")
 # Of the views shown: what they are called, and what the judge sees in each layout.
-_BOTH = VIEWS
-_CALLED = {_BOTH: "with and without", VIEWS[:1]: "with", VIEWS[1:]: "without"}
+_CALLED = {VIEWS: "with and without", VIEWS[:1]: "with", VIEWS[1:]: "without"}
 _SHOWN = {
-    (_BOTH, "paper"): "the pictures that the public judge shows (with the reference: no input), every dimension asked",
+    (VIEWS, "paper"): "the pictures that the public judge shows (with the reference: no input), every dimension asked",
     (VIEWS[:1], "paper"): "the pictures that the public judge shows (no input), every dimension asked",
     (VIEWS[1:], "paper"): "the pictures that the public judge shows, every dimension asked",
-    (_BOTH, "standard"): "input, output and, with the reference, the reference image; only dimensions that apply",
+    (VIEWS, "standard"): "input, output and, with the reference, the reference image; only dimensions that apply",
     (VIEWS[:1], "standard"): "input, output and the reference image; only dimensions that apply",
     (VIEWS[1:], "standard"): "input and output; only dimensions that apply",
 }
@@ -54,10 +53,10 @@ def notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str
         tiers: system -> tier -> its result.
     """
     judged = {system: made[TIER] for system, made in tiers.items() if TIER in made}
-    if not any(column.tier == TIER for column in table.columns):
+    shown = [metric_of(column.metric) for column in table.columns if column.tier == TIER]
+    if not shown:
         return
-    metrics = [metric_of(column.metric) for column in table.columns if column.tier == TIER]
-    views = tuple(view for view in VIEWS if any(metric.endswith(f"_{view}") for metric in metrics))
+    views = tuple(view for view in VIEWS if any(metric.endswith(f"_{view}") for metric in shown))
     heads = ", ".join(head(holistic(view)) for view in views)
     for layout in dict.fromkeys(_layout(tier) for tier in judged.values()):
         first = next(tier for tier in judged.values() if _layout(tier) == layout)
@@ -67,7 +66,6 @@ def notes(table: Table, tiers: Mapping[str, Mapping[str, Tier]]) -> Iterable[str
             f"reference; the judge sees {_SHOWN[views, layout]}. Its prompt is this project's own, since the published "
             "one isn't public: not comparable with published Holistic scores."
         )
-    shown = [column.metric for column in table.columns if column.tier == TIER]
     if any(not metric.startswith(_OVERALL) for metric in shown):
         # of the single dimensions some aren't asked of a config: layout standard
         unasked = [name for tier in judged.values() for name, figures in tier.metrics.items() if not figures.n]
