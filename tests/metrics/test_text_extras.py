@@ -170,6 +170,8 @@ def test_sentence(minilm: str) -> None:
     assert [row.reasons.get("sentence[M]") for row in rows] == [None, None, "missing", "reference_missing", None]
     assert rows[4].flags == ("sentence_truncated",)
     assert "sentence_findings[M]" not in {*rows[1].values, *rows[2].reasons}
+    # the whole and its section are both cut, which is one flag
+    assert one(made, f"FINDINGS: {'a dog ' * 300}\nIMPRESSION: x").flags == ("sentence_truncated",)
 
 
 # --- RadGraph ---------------------------------------------------------------------------------------------------------
