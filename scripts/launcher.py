@@ -58,6 +58,23 @@ def place() -> Place:
     return Place(rank, size, _number("LOCAL_RANK", rank, least=0))
 
 
+def share(max_requests: int | None, max_cost: float | None, size: int) -> tuple[int | None, float | None]:
+    """What one of `size` processes may spend, so that together they never exceed it; None: without bound.
+
+    Raises:
+        UsageError: fewer requests than processes.
+    """
+    if max_requests is not None and 0 < max_requests < size:
+        raise UsageError(
+            f"--max-requests: expected at least one for each of the {size} processes that share them, "
+            f"got {max_requests}"
+        )
+    return (
+        None if max_requests is None else max_requests // size,
+        None if max_cost is None else max_cost / size,
+    )
+
+
 def _number(name: str, otherwise: int | None, least: int, below: int | None = None) -> int:
     text = os.environ.get(name, "" if otherwise is None else str(otherwise))
     bounds = f"{least} or more" if below is None else f"{least} to {below - 1}"

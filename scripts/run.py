@@ -11,6 +11,7 @@ from typing import Any
 
 from .errors import UsageError
 from .launcher import place
+from .launcher import share
 from .records import load_records
 from .running.options import RunOptions
 from .running.options import Shard
@@ -63,14 +64,6 @@ def _shared(options: RunOptions) -> RunOptions:
         return options
     if options.shard is not None:
         raise UsageError(f"--shard: expected none under a launcher of {here.size} processes, which share the records")
-    if options.max_requests is not None and 0 < options.max_requests < here.size:
-        raise UsageError(
-            f"--max-requests: expected at least one for each of the {here.size} processes that share them, got "
-            f"{options.max_requests}"
-        )
-    return replace(
-        options,
-        shard=Shard(here.rank + 1, here.size),
-        max_requests=None if options.max_requests is None else options.max_requests // here.size,
-        max_cost=None if options.max_cost is None else options.max_cost / here.size,
-    )
+    max_requests, max_cost = share(options.max_requests, options.max_cost, here.size)
+    shard = Shard(here.rank + 1, here.size)
+    return replace(options, shard=shard, max_requests=max_requests, max_cost=max_cost)

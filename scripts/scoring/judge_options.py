@@ -12,6 +12,7 @@ from medgen_metrics.judge import URL_VARIABLE
 
 from ..errors import Failure
 from ..errors import UsageError
+from ..launcher import share
 
 if TYPE_CHECKING:
     from medgen_metrics.judge.tier import JudgeTier
@@ -85,11 +86,7 @@ def build(
     from medgen_metrics.judge.tier import DEFAULT_MODEL
     from medgen_metrics.judge.tier import JudgeTier
 
-    if options.max_requests is not None and 0 < options.max_requests < processes:
-        raise UsageError(
-            f"--max-requests: expected at least one for each of the {processes} processes that share them, got "
-            f"{options.max_requests}"
-        )
+    max_requests, max_cost = share(options.max_requests, options.max_cost, processes)
     try:
         tier = JudgeTier(
             protocol=protocol,
@@ -110,9 +107,8 @@ def build(
             concurrency=max(1, options.judge_concurrency // processes),
             reply_format=options.judge_format,
             cache=options.judge_cache or out / "judge-cache",
-            # each process has its share of what may be spent; together they never exceed it
-            max_requests=None if options.max_requests is None else options.max_requests // processes,
-            max_cost=None if options.max_cost is None else options.max_cost / processes,
+            max_requests=max_requests,
+            max_cost=max_cost,
             prices=options.prices,
             deadline=options.judge_deadline,
             device=device,
