@@ -1,13 +1,13 @@
 """The blank-filling parser."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from medgen_metrics.blank import normal_filling
 from medgen_metrics.blank import parse_blank
+
+from ..growth import assert_linear
 
 CASES = [
     ("left lung", "left lung"),
@@ -100,7 +100,5 @@ HOSTILE += ["fill in ", "答案", "\u200b", "Ａ", "*", "(1)"]
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_a_megabyte_is_parsed_in_under_a_second(unit: str) -> None:
-    start = time.process_time()
-    parse_blank(unit * (1_000_000 // len(unit)))
-    assert time.process_time() - start < 1.0
+def test_a_megabyte_is_parsed_in_linear_time(unit: str) -> None:
+    assert_linear(parse_blank, unit, 1_000_000 // len(unit))
