@@ -1,7 +1,5 @@
 """`validate` of predictions: rows, images, and outputs that are suspiciously like something else."""
 
-import hashlib
-import re
 from collections import Counter
 from collections import defaultdict
 from collections.abc import Callable
@@ -13,15 +11,9 @@ from itertools import islice
 from pathlib import Path
 from pathlib import PurePosixPath
 from typing import Any
-from typing import NamedTuple
 
-import numpy as np
-
-from medgen_metrics.failures import Unscored
 from medgen_metrics.failures import is_refusal
 from medgen_metrics.groups import near_pairs
-from medgen_metrics.groups import perceptual_hash
-from medgen_metrics.images import read
 
 from .errors import UsageError
 from .jsonl import Findings
@@ -36,6 +28,8 @@ from .records import Record
 from .records import Records
 from .remote_path import AnyPath
 from .systems import ORACLES
+from .validate_picture import Seen
+from .validate_picture import see
 from .validate_report import Report
 
 THREADS = 8
@@ -49,15 +43,6 @@ _ENDINGS = {
 }
 # A reference text this long is not met word by word by chance.
 _LONG_TEXT = 12
-
-
-class Seen(NamedTuple):
-    """One picture: a digest of its pixels and size, its hash for near matches, what is wrong with it, its format."""
-
-    pixels: bytes | None
-    hash: bytes | None
-    fault: str | None
-    format: str | None
 
 
 class _ByKind(Findings):
@@ -197,6 +182,8 @@ class _Check:
         for row in sorted(rows, key=lambda row: position[row.id]):
             seen = outputs[row.id]
             self._named(row, seen)
+            if seen.hollow is not None:
+                self.report.add(seen.hollow, row.id)
             if seen.fault is not None:
                 self.report.add("unreadable output", f"{row.id}: {row.image}: {seen.fault}")
             elif seen.pixels in inputs[row.id]:
@@ -240,18 +227,6 @@ class _Check:
                 self.report.add("nearly the same output for several records", f"{first}, {second}")
 
 
-def see(data: bytes, near: bool = True) -> Seen:
-    """Read a picture; `near` makes its perceptual hash too."""
-    try:
-        picture = read(data)
-    except Unscored as error:
-        return Seen(None, None, str(error), None)
-    values = np.asarray(picture.image) if picture.image is not None else picture.levels
-    assert values is not None
-    digest = hashlib.sha256(repr((values.shape, picture.depth)).encode() + values.tobytes()).digest()
-    return Seen(digest, perceptual_hash(data) if near else None, None, _format(data))
-
-
 def _see_file(row: Prediction) -> Seen:
     assert row.image is not None
     try:
@@ -267,20 +242,6 @@ def _pictures(record: Record) -> tuple[set[bytes], set[bytes]]:
         for pictures in (record.input_images, record.output_images)
     )
     return {pixels for pixels in inputs if pixels}, {pixels for pixels in outputs if pixels}
-
-
-def _format(data: bytes) -> str | None:
-    for name, opening in (
-        ("PNG", rb"\x89PNG"),
-        ("JPEG", rb"\xff\xd8\xff"),
-        ("GIF", rb"GIF8"),
-        ("BMP", rb"BM"),
-        ("TIFF", rb"II\*\0|MM\0\*"),
-        ("WEBP", rb"RIFF....WEBP"),
-    ):
-        if re.match(opening, data[:16], re.DOTALL):
-            return name
-    return None
 
 
 def _map(

@@ -94,6 +94,38 @@ def test_records_of_one_picture_may_have_one_output(tmp_path: Path) -> None:
     assert not report.totals
 
 
+def test_pictures_that_show_nothing_are_warned_of_by_record(tmp_path: Path) -> None:
+    noise = builders.picture(7).convert("RGBA")
+    clear, faint = noise.copy(), noise.copy()
+    clear.putalpha(0)
+    faint.putalpha(0)
+    faint.putpixel((3, 3), (9, 9, 9, 1))
+    palette = Image.new("RGB", (8, 8), (9, 9, 9)).quantize(4)
+    deep = Image.fromarray(np.full((8, 8), 300, dtype=np.uint16))
+    files = {
+        "opaque": builders.encoded(noise),
+        "clear": builders.encoded(clear),
+        "faint": builders.encoded(faint),
+        "grey": builders.encoded(clear.convert("LA")),
+        "palette": builders.encoded(palette, transparency=0),
+        "solid": builders.encoded(builders.picture(8).quantize(4), transparency=0),
+        "colour": builders.encoded(Image.new("RGB", (8, 8), (1, 2, 3)), transparency=(1, 2, 3)),
+        "deep": builders.encoded(deep, transparency=300),
+        "pixel": builders.encoded(Image.new("RGBA", (1, 1))),
+        "strip": builders.encoded(Image.new("L", (1, 2))),
+        "broken": BROKEN,
+    }
+    records = given.records([given.record("style-transfer", n, group="g") for n in range(len(files))])
+    ids = dict(zip(files, records.ids, strict=True))
+    rows = [{"id": ids[name], "image": f"images/{name}.png"} for name in files]
+    path = predictions(tmp_path, rows, {f"{name}.png": data for name, data in files.items()})
+    report = validate_predictions(path, records)
+    assert report.findings["output of one pixel"] == [ids["pixel"]]
+    assert report.findings["transparent output"] == [ids[name] for name in ("clear", "grey", "palette", "colour")]
+    assert report.errors == report.totals["unreadable output"] == 1
+    assert f"  {ids['clear']}, {ids['grey']}, {ids['palette']}, … and 1 more" in report.lines()
+
+
 def test_texts_of_predictions(tmp_path: Path) -> None:
     answer = "No focal consolidation, no effusion and no pneumothorax are seen; heart size is normal."
     records = given.records([given.record("report-generation", n, answer=answer) for n in range(5)])
