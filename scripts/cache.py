@@ -49,16 +49,23 @@ def list_entries(folders: Mapping[str, Path]) -> None:
     from rich.table import Table
 
     whole = Column("model", overflow="fold")  # a name that is cut off names nothing
-    table = Table("kind", whole, "entries", "unusable", "imported", "MB", "first", "last", box=None, pad_edge=False)
+    # MedImageInsight's name fits 80 columns so.
+    table = Table("kind", whole, box=None, pad_edge=False, collapse_padding=True)
+    for heading in ("entries", "unusable", "imported", "MB", "first", "last"):
+        table.add_column(heading, justify="right")
+    empty = []
     for kind, folder in folders.items():
         rows = _models(kind, folder)
+        if not rows:
+            empty.append(folder)
         for model, row in sorted(rows.items()):
-            counts = [f"{row[name]:,}" if name in row else "" for name in ("entries", "unusable", "imported")]
+            # embeddings are never unusable
+            counts = [f"{row[name]:,}" if name in row else "-" for name in ("entries", "unusable", "imported")]
             table.add_row(kind, model, *counts, f"{row['bytes'] / 1e6:.1f}", *map(_date, row["dates"]))
     if table.row_count:
         Console().print(table)
-    else:
-        print("\n".join(f"{folder}: no entries" for folder in folders.values()))
+    for folder in empty:
+        print(f"{folder}: no entries")
 
 
 def _models(kind: str, folder: Path) -> dict[str, dict[str, Any]]:

@@ -44,6 +44,20 @@ def folder(tmp_path: Path) -> Path:
 EMBEDDING = ("--kind", "embedding")
 
 
+def test_list_has_no_blank_cell_and_names_the_cache_that_is_empty(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("list", "--out", folder.parent) == 0
+    head, *rows, last = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert [row[:5] for row in rows] == [
+        ["embedding", "MedImageInsight", "3", "-", "0"],
+        ["embedding", "tiny", "1", "-", "0"],
+    ]
+    assert {len(row) for row in rows} == {len(head)}
+    assert last[-2:] == ["no", "entries"]
+    assert last[0].endswith("judge-cache:")
+
+
 @pytest.mark.parametrize("name", ["features.jsonl", "features.jsonl.gz"])
 def test_an_export_is_imported_elsewhere(
     folder: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -65,8 +79,8 @@ def test_an_export_is_imported_elsewhere(
     assert file.read_bytes() == first, "equal caches give equal bytes"
     capsys.readouterr()
     assert call("list", "--out", mine) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
-    assert [row[:4] for row in rows] == [["embedding", "MedImageInsight", "3", "3"], ["embedding", "tiny", "1", "1"]]
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:-1]]
+    assert [row[1:5] for row in rows] == [["MedImageInsight", "3", "-", "3"], ["tiny", "1", "-", "1"]]
 
 
 def test_both_kinds_may_stand_in_one_file(folder: Path, tmp_path: Path) -> None:
