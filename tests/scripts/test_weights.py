@@ -3,6 +3,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from medgen_metrics import weights
 from medgen_scripts.cli import main
 
+from ..metrics import radgraph_package
 from ..servers.hub import Drop
 from ..servers.hub import Hub
 
@@ -36,10 +38,47 @@ def one_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_list_says_what_is_here(one_here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("list") == 0
-    names = ("lpips", "pub", "medimage")
+    names = ("lpips", "pub", "medimage", "radgraph")
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.startswith(names)}
-    assert set(lines) == set(weights.REGISTRY)
+    assert set(lines) == {*weights.REGISTRY, "radgraph-xl"}
     assert [name for name, line in lines.items() if line.endswith(" yes")] == ["lpips-squeeze"]
+
+
+def test_radgraphs_are_optional_and_told_with_their_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told() -> str:
+        assert call("list") == 0
+        return " ".join(capsys.readouterr().out.partition("radgraph-xl ")[2].split())
+
+    version = metadata.version
+
+    def absent(name: str) -> str:
+        if name == "radgraph":
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    with monkeypatch.context() as without:
+        without.setattr(metadata, "version", absent)
+        assert told().startswith("text radgraph_f1 - see its card no from")
+        assert told().endswith("optional, for --text-extras radgraph; its package is not installed")
+        assert call("fetch", "radgraph-xl") == call("path", "radgraph-xl") == 2
+        assert "`pip install 'medgen-bench[radgraph]'` brings it" in capsys.readouterr().err
+    radgraph_package.install(monkeypatch, tmp_path, {})
+    assert told().startswith("text radgraph_f1 - see its card yes from")
+    assert told().endswith("optional, for --text-extras radgraph")
+    assert call("path", "radgraph-xl") == 0
+    folder = Path(capsys.readouterr().out.strip())
+    config = (folder / "config.json").read_text()
+    # its encoder is part of it
+    (folder / "config.json").write_text(config.replace(str(tmp_path), "owner/no-such-encoder"))
+    assert told().startswith("text radgraph_f1 - see its card no from")
+    (folder / "config.json").write_text("{}")
+    assert told().startswith("text radgraph_f1 - see its card no from")
+    (folder / "config.json").write_text(config)
+    (folder / "weights.th").unlink()
+    assert call("path", "radgraph-xl") == 1
+    assert f"unpack the archive here to {folder}" in capsys.readouterr().err
 
 
 def test_list_is_quick_and_fits_a_terminal(tmp_path: Path) -> None:
