@@ -1,5 +1,6 @@
 """`medgen-bench plan`: what `score` with the same options will do, and about how long it will take. Writes nothing."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -70,7 +71,7 @@ def plan(
             left = [place for place in positions if task.key(name, definition, place) not in done]
             if isinstance(tier := built[name], JudgeWork):
                 counts = (str(len(positions)), str(len(positions) - len(left)), str(len(left)))
-                table.add_row(escape(task.job.system), task.job.config, name, *counts, "")
+                table.add_row(escape(task.job.system), task.job.config, name, *counts, "-")
                 asked = asked + _requests(task, tier, left)
                 continue
             if left and name not in seconds:
@@ -124,4 +125,5 @@ def _seconds_a_record(task: Task, tier: tiers.Tier, positions: Sequence[int]) ->
 
 
 def _duration(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds))) if seconds >= 1 else f"{seconds:.1f} s"
+    """Hours, minutes and seconds; what takes any time takes a second at least."""
+    return str(timedelta(seconds=math.ceil(seconds)))

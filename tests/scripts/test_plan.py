@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -26,6 +27,12 @@ def test_a_plan_says_what_score_will_do_and_writes_nothing(tmp_path: Path, capsy
     printed = capsys.readouterr().out
     assert rows(printed) == {"vqa": ["12", "0", "12"], "edit": ["12", "0", "12"]}
     assert "the weights of lpips are not here and would be left unscored" in printed
+    # times in one format, also under a second
+    assert re.findall(r"[\d.]+ s\b", printed) == []
+    times = [line.split()[6] for line in printed.splitlines() if line.startswith("mine ")]
+    assert len(times) == 2
+    assert all(re.fullmatch(r"\d+:\d\d:\d\d", time) and time != "0:00:00" for time in times)
+    assert re.search(r"About \d+:\d\d:\d\d on 1 process,", printed)
     assert not out.exists()
     score([mine], options(data, out, tiers=("pixel",)))
     capsys.readouterr()
