@@ -37,6 +37,7 @@ from .manifest import changes
 from .options import RunOptions
 from .pipeline import Busy
 from .pipeline import Pipeline
+from .plan import asked
 from .plan import tell_plan
 from .selection import share
 from .stages import Asking
@@ -293,7 +294,8 @@ class Execution:
 
     def _tell_end(self, written: Written, is_whole: bool) -> None:
         used = self.budget.used
-        spent = f"; {used.requests:,} requests" if used.requests else ""
+        served = all(self.system.components[role].backend not in base.IN_PROCESS for role in self.roles)
+        spent = f"; {asked(used.requests, served)}" if used.requests else ""
         spent += f", ${used.cost:,.4f}" if used.cost else ""
         say(f"{self.store.path}: {written.rows:,} rows, {written.failed:,} of them failed{spent}")
         tell_failed(self.store.path, written, "--retry-failed tries them again", may_fail=is_whole)

@@ -28,6 +28,13 @@ def most(ask: Ask) -> Usage:
     )
 
 
+def asked(times: int, served: bool) -> str:
+    """How often models were asked; only to a server go requests, and one call of a function may answer several."""
+    if served:
+        return f"{times:,} request{'s' * (times != 1)}"
+    return "asked once" if times == 1 else f"asked {times:,} times"
+
+
 def tell_plan(name: str, asking: Asking, works: Iterable[Work], budget: Budget, counts: Mapping[str, int]) -> None:
     """Print it.
 
@@ -58,8 +65,8 @@ def tell_plan(name: str, asking: Asking, works: Iterable[Work], budget: Budget, 
             total = None if cost is None or total is None else total + cost
         said = f"at most ${cost:,.2f}" if cost is not None else "cost unknown without --prices"
         print(
-            f"  {label}: {used.requests:,} requests, {used.images:,} images sent, {used.produced:,} made, at most "
-            f"{used.prompt_tokens:,} prompt and {used.completion_tokens:,} completion tokens"
+            f"  {label}: {asked(used.requests, remote[label])}, {used.images:,} images sent, {used.produced:,} made, "
+            f"at most {used.prompt_tokens:,} prompt and {used.completion_tokens:,} completion tokens"
             + (f", {said}" if remote[label] else ", in this process")
         )
     if len(by_model) > 1 and total:

@@ -48,13 +48,18 @@ def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_models_in_this_process_keep_to_the_requests_and_the_next_run_goes_on(
-    counting: list[str], tmp_path: Path
+    counting: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given: dict[str, Any] = {"edition": "sample", "out": tmp_path, "limit": 5}
+    run("python:counting_model:answer", "vqa", dry_run=True, **given)
+    assert "answer: asked 5 times, " in capsys.readouterr().out
     with pytest.raises(Failure, match=r"--max-requests 3: reached after 3 requests; what was answered is kept"):
         run("python:counting_model:answer", "vqa", max_requests=3, **given)
     assert len(counting) == 3
+    capsys.readouterr()
     path = run("python:counting_model:answer", "vqa", max_requests=2, **given)
+    # a function gets no requests
+    assert "5 rows, 0 of them failed; asked 2 times\n" in capsys.readouterr().err
     assert len(set(counting)) == len(counting) == len(rows_of(path)) == 5
     told = json.loads((path.parent / "manifest.json").read_text())["configs"]["vqa"]["runs"]
     assert [(one["usage"]["requests"], one["usage"]["cost"]) for one in told] == [(3, 0.0), (2, 0.0)]
