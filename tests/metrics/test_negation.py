@@ -15,6 +15,7 @@ from medgen_metrics.negation import sentences
 
 from ..growth import assert_linear
 from .negation_cases import CASES
+from .negation_shape_cases import SHAPES
 
 WORDS = [
     "no",
@@ -37,7 +38,9 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "finding", "polarity"), CASES)
+@pytest.mark.parametrize(
+    ("text", "finding", "polarity"), [*CASES, *(case for cases in SHAPES.values() for case in cases)]
+)
 def test_polarity(text: str, finding: str, polarity: str) -> None:
     assert statuses(text)[finding] == polarity
 
@@ -46,6 +49,10 @@ def test_the_table_is_wide_enough() -> None:
     counts = Counter(polarity for *_, polarity in CASES)
     assert len(CASES) >= 150
     assert min(counts[polarity] for polarity in (PRESENT, ABSENT, UNCERTAIN)) >= 40
+    for cases in SHAPES.values():
+        assert len(cases) >= 30
+        (_, often), (_, less) = Counter(polarity for *_, polarity in cases).most_common(2)
+        assert often >= less >= 15
 
 
 @pytest.mark.parametrize(
@@ -88,6 +95,11 @@ def test_a_mention_is_found_among_anything(before: str, behind: str) -> None:
         ("", "free intraperitoneal "),
         ("", "no\n\n"),
         ("", "?"),
+        ("no mass", ", an old lesion of it"),
+        ("", "no mass with small "),
+        ("", "can reliably be "),
+        ("", "cannot at any time be "),
+        ("", "zero, 0 "),
     ],
 )
 def test_hostile_texts_take_linear_time(head: str, unit: str) -> None:
