@@ -1,7 +1,12 @@
 """What a model under training is measured by (`callback`): tiers without weights to fetch, and the prompts of a run."""
 
+import re
 from collections.abc import Mapping
 from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+from medgen_metrics import schema_faults
 
 from .errors import UsageError
 from .running import prompts
@@ -56,7 +61,11 @@ def tiers_of(
 
 
 def asking_of(config: str, templates: str, max_tokens: int, image_side: int | None, max_images: int | None) -> Asking:
-    """The prompts that `medgen-bench run` would send to a model of this config."""
+    """The prompts that `medgen-bench run` would send to a model of this config.
+
+    Raises:
+        UsageError: a limit out of range, or no such templates.
+    """
     shape = SHAPES[config]
     component = {
         "backend": "python",
@@ -65,7 +74,13 @@ def asking_of(config: str, templates: str, max_tokens: int, image_side: int | No
         "image_side": image_side,
         "max_images": max_images,
     }
-    system = SystemFile.model_validate(
-        {"name": "training", "shape": shape, "configs": [config], "components": dict.fromkeys(ROLES[shape], component)}
-    )
+    components = dict.fromkeys(ROLES[shape], component)
+    try:
+        system = SystemFile.model_validate(
+            {"name": "training", "shape": shape, "configs": [config], "components": components}
+        )
+    except ValidationError as error:
+        # of each component the same, which are the callback's own arguments
+        faults = (re.sub(r"^components\.\w+\.", "", fault) for fault in schema_faults.faults(error, "system"))
+        raise UsageError("; ".join(dict.fromkeys(faults))) from None
     return Asking(system, config, prompts.load(templates), {})

@@ -159,6 +159,11 @@ def test_a_measurement_that_fails_ends_no_training(
         ({"metrics": ["bertscore"], "text_model": "owner/no-such-encoder"}, "bertscore.*not on this machine"),
         ({"processor": object()}, "expected a processor with a tokenizer and a chat template"),
         ({"tasks": ["banana"]}, "unknown 'banana'"),
+        (
+            {"max_tokens": 0, "image_side": 3},
+            "^image_side: expected greater than or equal to 16, got 3; "
+            "max_tokens: expected greater than or equal to 1, got 0$",
+        ),
     ],
 )
 def test_what_cannot_be_measured(checkpoint: Path, tmp_path: Path, given: dict[str, Any], said: str) -> None:
