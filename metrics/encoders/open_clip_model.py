@@ -7,6 +7,7 @@ BiomedCLIP's, would be looked for on the Hub.
 
 import json
 import logging
+import threading
 from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import contextmanager
@@ -122,10 +123,14 @@ def _load(folder: Path, weights: Path) -> tuple[Any, Any]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without open_clip's notes that weights are still to come."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
+    """Without open_clip's notes that weights are still to come, which it gives the root logger in this thread."""
+    here = threading.get_ident()
+
+    def is_told(record: logging.LogRecord) -> bool:
+        return record.thread != here or record.levelno > logging.WARNING
+
+    logging.root.addFilter(is_told)
     try:
         yield
     finally:
-        logging.disable(before)
+        logging.root.removeFilter(is_told)
