@@ -15,6 +15,7 @@ from typing import BinaryIO
 from typing import NamedTuple
 
 import numpy as np
+from PIL import ExifTags
 from PIL import Image
 from PIL import ImageOps
 
@@ -194,7 +195,7 @@ def _is_of_several(image: Image.Image) -> bool:
 
 def _upright(image: Image.Image) -> Image.Image:
     try:
-        turned = image.getexif().get(0x0112, 1) != 1
+        turned = image.getexif().get(ExifTags.Base.Orientation, 1) != 1
     except (SyntaxError, struct.error, ValueError, TypeError, OSError, KeyError):
         return image  # a broken EXIF block declares no orientation
     return ImageOps.exif_transpose(image) if turned else image
