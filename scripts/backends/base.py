@@ -29,7 +29,6 @@ NOT_AN_IMAGE = "not_an_image"
 """What came as an image is none."""
 URL_REFUSED = "url_refused"
 """The reply's image is at a URL that isn't fetched: another host than the system's file allows, or a private one."""
-REPLY_KINDS = (REFUSAL, EMPTY, NO_IMAGE, NOT_AN_IMAGE, URL_REFUSED)
 
 
 class _Kind(NamedTuple):
@@ -138,7 +137,7 @@ class Backend(Protocol):
 
         Raises:
             CallFailed: no reply (kinds of `medgen_metrics.serving.faults`), or one that isn't what was asked for
-                (`REPLY_KINDS`).
+                (kinds of this module).
             RunStopped: no further request can be made; `BudgetExhausted` is one.
         """
         ...
