@@ -8,6 +8,19 @@ from .weights import WeightsUnavailable
 
 # What no Hub id holds, and a path does: a mistyped one is never asked for on the Hub.
 _PATH = re.compile(r"(?:\.{0,2}/|~).*|.*/|.*\\.*|.*/.*/.*|\.{1,2}", re.DOTALL)
+# Branch, tag or commit; a pull request's has slashes: refs/pr/1.
+_REVISION = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*")
+
+
+def with_revision(model: str) -> tuple[str, str]:
+    """The parts of `owner/name@revision`; ("", "") of anything else.
+
+    >>> with_revision("owner/name@refs/pr/1"), with_revision("owner/name"), with_revision("./name@main")
+    (('owner/name', 'refs/pr/1'), ('', ''), ('', ''))
+    """
+    repo, _, revision = model.partition("@")
+    is_id = "/" in repo and _PATH.fullmatch(repo) is None and _REVISION.fullmatch(revision) is not None
+    return (repo, revision) if is_id else ("", "")
 
 
 def find(
@@ -32,12 +45,14 @@ def find(
     folder = Path(model).expanduser()
     if folder.is_dir():
         return folder
-    if _PATH.fullmatch(model):
-        raise ValueError(f"{what}: no folder {model} here")
-    repo, at, revision = model.partition("@") if takes_revision else (model, "", "")
+    repo, revision = with_revision(model) if takes_revision else ("", "")
+    if not repo:
+        repo = model
+        if _PATH.fullmatch(model):
+            raise ValueError(f"{what}: no folder {model} here")
     try:
         validate_repo_id(repo)
-        is_id = "/" in repo and (not at or re.fullmatch(r"[\w.-]+", revision) is not None)
+        is_id = "/" in repo
     except HFValidationError:
         is_id = False
     if not is_id:

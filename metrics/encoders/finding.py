@@ -22,6 +22,8 @@ def metric_name(model: str | None) -> str:
     ('mii', 'cosine[rad-dino]', 'cosine[mine]')
     >>> metric_name("lion-ai/MedImageInsights@main")
     'mii'
+    >>> metric_name("owner/name@refs/pr/1")
+    'cosine[name@refs-pr-1]'
     >>> metric_name("open-clip:microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224")
     'cosine[BiomedCLIP-PubMedBERT_256-vit_base_patch16_224]'
     """
@@ -29,6 +31,10 @@ def metric_name(model: str | None) -> str:
         return "mii"
     assert model is not None
     model = model.removeprefix(OPEN_CLIP)
+    repo, revision = model_folders.with_revision(model)
+    if repo and not Path(model).expanduser().is_dir():
+        # a pull request's has slashes, and the last part of those names nothing
+        model = f"{repo}@{revision.replace('/', '-')}"
     return f"cosine[{short_name(model) or model.rpartition('/')[2]}]"
 
 

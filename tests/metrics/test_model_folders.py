@@ -73,7 +73,13 @@ def test_a_revision_is_told_apart() -> None:
 
     model_folders.find("owner/name@v1.0", on_hub, takes_revision=True)
     model_folders.find("owner/name", on_hub, takes_revision=True)
-    assert asked == [("owner/name", "v1.0"), ("owner/name", None)]
+    model_folders.find("owner/name@refs/pr/1", on_hub, takes_revision=True)
+    assert asked == [("owner/name", "v1.0"), ("owner/name", None), ("owner/name", "refs/pr/1")]
+    for path in ("owner/name@../x", "owner/name@x/", "owner/name@/x", "owner/na/me@v1", "./name@refs/pr/1"):
+        with pytest.raises(ValueError, match="no folder"):
+            model_folders.find(path, on_hub, takes_revision=True)
+    with pytest.raises(ValueError, match="no folder"):
+        model_folders.find("owner/name@refs/pr/1", on_hub)
     with pytest.raises(ValueError, match="neither a folder here nor a Hub id"):
         model_folders.find("owner/name@", on_hub, takes_revision=True)
 
