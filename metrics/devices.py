@@ -1,4 +1,4 @@
-"""Where networks run, and that they run in full single precision, whatever the caller's settings are."""
+"""Where networks run and in which types, and that single precision is full, whatever the caller's settings are."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
+
+DTYPES = ("float32", "bfloat16", "float16")
+"""Of weights and layers; what comes out is float32 in any case."""
 
 
 def default_device() -> "torch.device":

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from . import weights
+from .devices import DTYPES
 from .devices import default_device
 from .embedding_looks import REVISION as INTAKE_REVISION
 from .embedding_looks import Record
@@ -21,7 +22,6 @@ from .embedding_looks import sources
 from .embedding_queue import embed
 from .embedding_queue import looked_at
 from .encoders import finding
-from .encoders.base import DTYPES
 from .encoders.base import EncoderFault
 from .encoders.base import Found
 from .failures import Teller

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     import torch
 
 
-DTYPES = ("float32", "bfloat16", "float16")
-"""Of weights and layers; embeddings are float32 in any case."""
-
-
 ASPECT = 200  # longer side by shorter side
 
 
@@ -70,7 +66,7 @@ class Found:
     Attributes:
         definition: all that determines its embeddings, JSON-able; not package versions.
         library: what runs it, for signatures, e.g. `timm-1.0.31`.
-        load: device, one of `DTYPES` -> the encoder; raises ValueError where the weights don't fit.
+        load: device, one of `devices.DTYPES` -> the encoder; raises ValueError where the weights don't fit.
     """
 
     definition: Mapping[str, Any]

@@ -159,7 +159,7 @@ class MedImageInsight:
         path: the checkpoint.
         device: where it runs.
         architecture: its sizes.
-        dtype: of the tower, one of `base.DTYPES`; the projection is float32.
+        dtype: of the tower, one of `devices.DTYPES`; the projection is float32.
 
     Raises:
         ValueError: the file can't be read, or lacks tensors, or has some of another shape.

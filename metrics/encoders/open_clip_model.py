@@ -67,7 +67,7 @@ class OpenClipModel:
         folder: see `find`.
         weights: its weights.
         device: where it runs.
-        dtype: one of `base.DTYPES`.
+        dtype: one of `devices.DTYPES`.
 
     Raises:
         ValueError: open_clip can't load it.

@@ -55,7 +55,7 @@ class TransformersModel:
     Args:
         folder: see `find`.
         device: where it runs.
-        dtype: one of `base.DTYPES`.
+        dtype: one of `devices.DTYPES`.
 
     Raises:
         ValueError: the folder holds no vision model, not all of its weights, or one that draws random numbers.

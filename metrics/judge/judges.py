@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from ..devices import DTYPES
 from ..serving.addresses import addresses
 from ..serving.addresses import key_from
 from ..serving.budget import Budget
@@ -20,7 +21,6 @@ from .counted import Counted
 
 DEFAULT_MODEL = "Qwen/Qwen3-VL-8B-Instruct"
 BACKENDS = ("openai", "transformers")
-DTYPES = ("float32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True)

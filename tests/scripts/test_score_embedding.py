@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from medgen_metrics.devices import DTYPES
 from medgen_metrics.encoders.transformers_model import TransformersModel
 from medgen_scripts.cli import main
+from medgen_scripts.cli_options import EncoderDtype
 
 from ..metrics.tiny_vision import save_vit
 
@@ -32,6 +34,10 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_vit(tmp_path_factory.mktemp("encoders") / "tiny")
+
+
+def test_the_command_line_offers_the_types_that_encoders_take() -> None:
+    assert [dtype.value for dtype in EncoderDtype] == list(DTYPES)
 
 
 def score(out: Path, *options: object, systems: str = "*") -> int:
@@ -84,7 +90,7 @@ def test_scores_keeps_references_and_prints_the_column(
     assert "100.00" in table
     assert "cosine:tiny|size:own|weights:" in table
     assert call("cache", "list", "--out", out) == 0
-    assert "embedding  tiny" in capsys.readouterr().out
+    assert "embedding tiny " in capsys.readouterr().out
 
 
 def test_kept_features_serve_on_another_machine(
