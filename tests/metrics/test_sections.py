@@ -44,6 +44,37 @@ BOTH = {"findings": "a.", "impression": "b."}
         "<think>FINDINGS: c.</think>\nFINDINGS: a.\nIMPRESSION: b.",
         "FINDINGS: a.\r\nIMPRESSION: b.\r\n",
         "Observations: a.\nOpinion: b.",
+        # bold and italic
+        "***Findings:*** a.\n***Impression:*** b.",
+        "__**Findings**__\na.\n__**Impression**__\nb.",
+        # stand-ins of IMPRESSION
+        "FINDINGS: a.\nDIAGNOSIS: b.",
+        "FINDINGS: a.\nSUMMARY: b.",
+        "Findings: a.\nAssessment: b.",
+        "## Findings\na.\n## Final Diagnosis\nb.",
+        "**Findings:** a.\n**Overall Assessment:** b.",
+        "Findings\n\na.\n\nSummary\n\nb.",
+        "Findings: a. Diagnosis: b.",
+        "1. Findings: a.\n2. Diagnosis: b.",
+        "DIAGNOSIS: b.\nFINDINGS: a.",
+        "findings: a.\ndiagnosis: b.",
+        "FINDINGS: a.\nAssessment and plan: b.",
+        "CLINICAL DIAGNOSIS: c\nFINDINGS: a.\nCONCLUSIONS: b.",
+        # HTML
+        "<h2>Findings</h2><p>a.</p><h2>Impression</h2><p>b.</p>",
+        '<h2 class="x">Findings</h2>\na.\n<h2>Diagnosis</h2>\nb.',
+        "<b>FINDINGS</b>: a.<br><b>IMPRESSION</b>: b.",
+        "<p><strong>Findings:</strong> a.</p>\n<p><strong>Impression:</strong> b.</p>",
+        "<B><U>FINDINGS</U></B><BR />a.<BR/>IMPRESSION<br>b.",
+        "<div>Findings: a.</div><div><em>Impression:</em> b.</div>",
+        "<ul><li><b>Findings</b>: a.</li><li><b>Impression</b>: b.</li></ul>",
+        # JSON
+        '{"findings": "a.", "impression": "b."}',
+        '```json\n{"Findings": "a.", "IMPRESSION": ["b."], "confidence": 0.9}\n```',
+        '{"clinical_history": "c", "key_findings": "a.", "final_diagnosis": "b.", "notes": null}',
+        '{"report": {"study": "c", "findings": "a.", "impression": "b."}, "score": 1}',
+        '{"report": "FINDINGS: a.\\nIMPRESSION: b."}',
+        '<think>{"findings": "c"}</think>{"impression": "b.", "diagnosis": "c", "findings": "a."}',
     ],
 )
 def test_both_sections(text: str) -> None:
@@ -64,6 +95,38 @@ def test_both_sections(text: str) -> None:
         ("Findings and impression: both", {"findings": "both", "impression": "both"}),
         ("FINDINGS/IMPRESSION: both", {"findings": "both", "impression": "both"}),
         ("IMPRESSION: a\nCONCLUSION: b", {"impression": "a\nb"}),
+        ("**FINDINGS** Normal heart.\n**IMPRESSION** Normal.", {"findings": "Normal heart.", "impression": "Normal."}),
+        ("**Findings** suggest pneumonia.\n**IMPRESSION** is normal.", {}),
+        # stand-ins of IMPRESSION: not beside it, nor outside a report, nor in running text
+        ("FINDINGS: a\nIMPRESSION: b\nSUMMARY: c", {"findings": "a", "impression": "b\nSUMMARY: c"}),
+        ("FINDINGS: a. Assessment: b.\nOPINION: c", {"findings": "a. Assessment: b.", "impression": "c"}),
+        ("## Findings\na\n## Summary\nb\n## Impression\nc", {"findings": "a", "impression": "c"}),
+        ("## Findings\na\n## Assessment\nb\n## Summary\nc", {"findings": "a", "impression": "b\nc"}),
+        ("Findings and diagnosis: both", {"findings": "both", "impression": "both"}),
+        ("Findings and diagnosis: a\nImpression and plan: b", {"findings": "a", "impression": "b"}),
+        ("TECHNIQUE: PA\nDIAGNOSIS: b", {"impression": "b"}),
+        ("There is an effusion.\nDiagnosis: b", {}),
+        ("There is an effusion.\n## Summary\nb\n## Recommendations\nc", {}),
+        ("Summary of findings: a", {}),
+        ("FINDINGS: a\nSummary of findings: b", {"findings": "a\nSummary of findings: b"}),
+        ("FINDINGS: a\nIn summary, normal.\nMy diagnosis: b", {"findings": "a\nIn summary, normal.\nMy diagnosis: b"}),
+        ("FINDINGS: a\nSummary of b\nDIAGNOSIS c", {"findings": "a\nSummary of b\nDIAGNOSIS c"}),
+        ("FINDINGS: a BI-RADS ASSESSMENT: 2", {"findings": "a BI-RADS ASSESSMENT: 2"}),
+        ("FINDINGS: a\nDIFFERENTIAL DIAGNOSIS: b", {"findings": "a"}),
+        ("CLINICAL DIAGNOSIS: c\nFINDINGS: a", {"findings": "a"}),
+        ("FINDINGS: a, see the\ndiagnosis: b", {"findings": "a, see the\ndiagnosis: b"}),
+        ("FINDINGS:\n- Lungs: a\n- Diagnosis: b\n- c", {"findings": "- Lungs: a\n- Diagnosis: b\n- c"}),
+        # HTML and JSON
+        ("<h3>Findings</h3><h4>Lungs</h4>a<br>b<h3>Other</h3>c", {"findings": "#### Lungs\na\nb"}),
+        ("FINDINGS: a < b and c > d", {"findings": "a < b and c > d"}),
+        ('{"findings": {"lungs": "a", "heart": ["b", "c"]}}', {"findings": "heart: b; c\nlungs: a"}),
+        ('{"findings": ["a", {"heart": "b"}, null, 3]}', {"findings": "a\nheart: b\n3"}),
+        ('{"findings": "a", "impression": null}', {"findings": "a"}),
+        ('{"findings": "a", "other": {"note": "b"}, "impression": "c"}', {"findings": "a", "impression": "c"}),
+        ('{"answer": "a"}', {}),
+        ('{"findings": a}', {}),
+        ('{"findings": ' * 9_000 + "1" + "}" * 9_000, {}),
+        ('["findings"]', {}),
         # other labels belong to the section, unless they are a known one
         ("FINDINGS:\nLungs: clear\nHeart: normal\nTECHNIQUE: PA", {"findings": "Lungs: clear\nHeart: normal"}),
         ("## Findings\na\n### Lungs\nb\n## Other\nc", {"findings": "a\n### Lungs\nb"}),
@@ -112,7 +175,11 @@ def test_what_is_put_under_a_heading_is_found(first: str, second: str, form: tup
     assert sections(text) == {"findings": f"x {first}".strip(), "impression": f"x {second}".strip()}
 
 
-@given(st.lists(st.sampled_from(["FINDINGS:", "Impression", "##", "\n", "a", "**", ": ", ". ", "TECHNIQUE:", " "])))
+@given(
+    st.lists(
+        st.sampled_from(["FINDINGS:", "DIAGNOSIS:", "Impression", "##", "\n", "a", "**", ": ", ". ", "TECHNIQUE:", " "])
+    )
+)
 def test_any_text_gives_parts_of_itself(pieces: list[str]) -> None:
     text = "".join(pieces)
     found = sections(text)
@@ -135,6 +202,11 @@ def test_any_text_gives_parts_of_itself(pieces: list[str]) -> None:
         ("", "findings and "),
         ("", "- "),
         ("", " "),
+        ("", "<b>"),
+        ("", "<h2 "),
+        ("", "diagnosis and "),
+        ("FINDINGS: a\n", "- Diagnosis: b\n"),
+        ("", '{"findings": "a", '),
     ],
 )
 def test_hostile_texts_take_linear_time(head: str, unit: str) -> None:
