@@ -51,12 +51,14 @@ def find_sentence_encoder(model: str, offline: bool | None = None) -> Encoder:
 
     Raises:
         weights.WeightsUnavailable: not here and not to be had.
-        ValueError: no such folder, or no model in it.
+        ValueError: no such folder, no model in it, or one whose config can't be read.
     """
     try:
         return find_encoder(model, 0, offline)  # no layer is compared
     except ValueError as error:
-        raise ValueError(f"sentence_{error}") from error
+        # The argument is called `sentence_model` here; what doesn't begin with its name says nothing of it yet.
+        told = f"sentence_{error}" if str(error).startswith("model:") else f"sentence_model: {model}: {error}"
+        raise ValueError(told) from error
 
 
 def limit_of(folder: Path) -> int:

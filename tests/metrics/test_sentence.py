@@ -1,6 +1,7 @@
 """Sentence similarity on real weights, against one text at a time through plain transformers."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -99,6 +100,15 @@ def test_what_cannot_be_had(tmp_path: Path) -> None:
         find_sentence_encoder(str(tmp_path))
     with pytest.raises(WeightsUnavailable, match="owner/no-such-model are not on this machine, and offline is set"):
         find_sentence_encoder("owner/no-such-model", offline=True)
+
+
+def test_of_a_fault_only_the_arguments_own_name_is_made_the_callers(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("not JSON", encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(f"sentence_model: {tmp_path}: Expecting value: line 1 column 1")):
+        find_sentence_encoder(str(tmp_path))
+    (tmp_path / "config.json").write_text('{"num_layers": -1}', encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(f"sentence_model: {tmp_path}: num_layers: expected 0 to -1")):
+        find_sentence_encoder(str(tmp_path))
 
 
 def test_an_encoder_decoder_gives_its_encoder(tmp_path: Path, minilm: str) -> None:
