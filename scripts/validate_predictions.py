@@ -1,5 +1,6 @@
 """`validate` of predictions: rows, images, and outputs that are suspiciously like something else."""
 
+import re
 from collections import Counter
 from collections import defaultdict
 from collections.abc import Callable
@@ -12,9 +13,13 @@ from pathlib import Path
 from pathlib import PurePosixPath
 from typing import Any
 
+from medgen_metrics.failures import SYSTEM
+from medgen_metrics.failures import is_error_text
 from medgen_metrics.failures import is_refusal
 from medgen_metrics.groups import near_pairs
+from medgen_metrics.serving import faults
 
+from .backends.base import URL_REFUSED
 from .errors import UsageError
 from .jsonl import Findings
 from .jsonl import Place
@@ -41,6 +46,9 @@ _ENDINGS = {
     "BMP": {".bmp"},
     "WEBP": {".webp"},
 }
+# Kinds of `error`: reasons that scores know, and what else `run` writes.
+_ERRORS = {*SYSTEM, *faults.KINDS, URL_REFUSED}
+_EXCEPTION = re.compile(r"Exception|[A-Z]+[a-z0-9]+[A-Z]\w*|[A-Z]{2,}[a-z]\w*")  # by its class's name
 # A reference text this long is not met word by word by chance.
 _LONG_TEXT = 12
 
@@ -153,6 +161,8 @@ class _Check:
                 self.report.add(said, f"{row.id}: {kind}: {shorten(row.error) if row.error else reason}")
             elif kind == "text" and not str(value).strip():
                 self.report.add("empty output", f"{row.id}: text {shorten(value)}")
+        if (called := self._unknown_kind(row)) is not None:
+            self.report.add("error of unknown kind", f"{row.id} ({shorten(called)})")
         if row.several_images:
             self.report.add("several output images", f"{row.id}: {row.several_images}; the first is taken")
         if "text" not in gives or row.text is None or row.text_reason is not None:
@@ -162,6 +172,14 @@ class _Check:
         words = row.text.split()
         if answer is not None and len(words) >= _LONG_TEXT and words == answer.split():
             self._leak(row.id, f"{row.id}: text, word by word: {shorten(row.text)}")
+
+    def _unknown_kind(self, row: Prediction) -> str | None:
+        """What a row calls its error, where that is no kind that is known: it counts as `error_text`, nothing else."""
+        # the public evaluator's rows have sentences, and no kinds
+        if row.error is None or self.found.layout != "medgen-bench" or is_error_text(row.error):
+            return None
+        kind = row.error.partition(": ")[0]
+        return None if kind in _ERRORS or _EXCEPTION.fullmatch(kind) else kind
 
     def _images(self) -> None:
         """Each output beside its record's pictures, all references, and all other outputs."""

@@ -11,7 +11,7 @@ from .terminal import printable
 
 SHOWN = 20  # findings of a kind that are spelled out
 # Bare ids, of which a file that is wholly wrong has one for each record: in print a line of a few.
-LISTED = {"no row": 3, "output of one pixel": 3, "transparent output": 3}
+LISTED = {"no row": 3, "error of unknown kind": 3, "output of one pixel": 3, "transparent output": 3}
 
 # Kind -> whether it is an error. Closed, so that nobody's script meets a kind that is written nowhere.
 KINDS: Mapping[str, bool] = {
@@ -49,6 +49,7 @@ KINDS: Mapping[str, bool] = {
     "no output": False,
     "empty output": False,
     "error message as output": False,
+    "error of unknown kind": False,
     "refusal": False,
     "file name of another format": False,
     "several output images": False,

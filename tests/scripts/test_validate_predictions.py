@@ -126,6 +126,29 @@ def test_pictures_that_show_nothing_are_warned_of_by_record(tmp_path: Path) -> N
     assert f"  {ids['clear']}, {ids['grey']}, {ids['palette']}, … and 1 more" in report.lines()
 
 
+def test_errors_of_a_kind_that_nothing_knows_are_warned_of_by_record(tmp_path: Path) -> None:
+    known = ("refused", "unparsable", "rate_limit", "rejected", "url_refused", "ValueError", "OSError", "Exception")
+    unknown = ("refusal", "Refused", "REFUSED", "judge_failed", "my own")
+    errors: list[Any] = [{"kind": kind, "message": "a: b", "attempts": 1} for kind in (*known, *unknown)]
+    errors += [{"message": "no kind"}, "a sentence"]
+    records = given.records([given.record("report-generation", n, answer="Clear.") for n in range(len(errors) + 1)])
+    rows = [{"id": name, "error": error} for name, error in zip(records.ids, errors, strict=False)]
+    rows.append({"id": records.ids[-1], "text": "VLM Error: x"})
+    report = validate_predictions(given.write(tmp_path / "vqa.jsonl", rows), records)
+    told = [*map(repr, unknown), "'no kind'", "'a sentence'"]
+    wanted = [f"{name} ({kind})" for name, kind in zip(records.ids[len(known) :], told, strict=False)]
+    assert report.findings["error of unknown kind"] == wanted
+    assert report.errors == 0
+    assert f"  {', '.join(wanted[:3])}, … and 4 more" in report.lines()
+
+
+def test_errors_of_the_public_evaluator_have_no_kind(tmp_path: Path) -> None:
+    records = given.records([given.record("report-generation", 1, answer="Clear.")])
+    rows = [{"sample_id": records.ids[0], "response": None, "error": "a sentence"}]
+    report = validate_predictions(given.write(tmp_path / "vqa.jsonl", rows), records)
+    assert report.totals == {"error message as output": 1}
+
+
 def test_texts_of_predictions(tmp_path: Path) -> None:
     answer = "No focal consolidation, no effusion and no pneumothorax are seen; heart size is normal."
     records = given.records([given.record("report-generation", n, answer=answer) for n in range(5)])
