@@ -148,7 +148,7 @@ def _plain(text: str) -> str:
     body = text.strip()
     if body.startswith("```"):
         body = body.partition("\n")[2].rstrip("` \n")
-    if body.startswith("{") and body.endswith("}"):
+    if body.startswith("{"):
         # What is no JSON, or too deep, has lines that are read like any others.
         with suppress(ValueError, RecursionError):
             text = "\n".join(_markdown(json.loads(body, strict=False)))

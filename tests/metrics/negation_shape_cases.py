@@ -71,6 +71,9 @@ No pleural effusion, the pneumothorax has resolved.|pneumothorax|absent
 No focal consolidation, large pleural effusion, or overt edema is detected.|pleural effusion|absent
 No evidence of pulmonary embolism, aortic dissection, or aneurysm.|dissection|absent
 No fracture, 2 nodules in the lung.|nodule|present
+No lesion in segments 2 and 3 of the liver, metastasis.|metastasis|absent
+No mass, no nodule, cardiomegaly is present.|cardiomegaly|present
+No mass, no definite, displaced fracture is seen.|fracture|absent
 No fracture, dislocation, or significant soft tissue edema is appreciated.|edema|absent
 No gross consolidation, pneumothorax or pleural effusion has developed.|pneumothorax|absent
 There is no mass, cyst, calcification.|calcification|absent
@@ -137,6 +140,8 @@ Consolidation with small effusion is not seen.|consolidation|absent
 Consolidation with small effusion is not seen.|pleural effusion|absent
 Pneumonia with small effusion cannot be excluded.|pneumonia|uncertain
 Possible pneumonia with small effusion.|pneumonia|uncertain
+Possible pneumonia with small effusion.|pleural effusion|uncertain
+No opacity consistent with mild pneumonia.|pneumonia|absent
 Lungs without consolidation with stable emphysema.|emphysema|present
 The mass has no calcification with mild edema around it.|edema|present
 No aneurysm with significant stenosis.|stenosis|absent
@@ -205,6 +210,7 @@ Fracture can now be excluded.|fracture|absent
 Fracture cannot now be excluded.|fracture|uncertain
 Malignancy is reasonably excluded.|tumor|absent
 It is not possible to rule out malignancy.|tumor|uncertain
+No abscess, pneumonia excluded by CT, effusion on the left.|pleural effusion|present
 Follow until a malignancy is excluded.|tumor|uncertain
 An underlying neoplasm is difficult to exclude.|tumor|uncertain
 Pneumonia as well as edema can be excluded.|pneumonia|absent
@@ -267,6 +273,7 @@ Frame 0 mass.|mass|present
 T0N0 tumor.|tumor|present
 Grade 0 hydronephrosis.|hydronephrosis|present
 The attenuation of the cyst is 0 HU.|cyst|present
+Attenuation is 0 HU in the cyst.|cyst|present
 The cyst measures 0 to 10 HU.|cyst|present
 """
 
