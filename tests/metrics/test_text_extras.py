@@ -60,6 +60,13 @@ def test_sections_are_scored_by_themselves() -> None:
         ("FINDINGS: No effusion. No mass.", {"bleu_findings": 1.0, "bleu_impression": 0.0}, None, ("no_impression",)),
         ("Plain prose.", {"bleu_findings": 0.0, "bleu_impression": 0.0}, None, ("no_findings", "no_impression")),
         ("", {"bleu_findings": 0.0, "bleu_impression": 0.0}, None, ("empty", "no_findings", "no_impression")),
+        # what is there can't be seen
+        (
+            "FINDINGS: \u200b\nIMPRESSION: \u00ad",
+            {"bleu_findings": 0.0, "bleu_impression": 0.0},
+            None,
+            ("no_findings", "no_impression"),
+        ),
         (None, {}, "missing", ()),
         ("VLM Error: x", {}, "error_text", ()),
     ],
@@ -168,7 +175,9 @@ def test_sentence(minilm: str) -> None:
     assert rows[0].values["sentence_findings[M]"] == pytest.approx(1.0)
     assert rows[1].values["sentence[M]"] == 0.0
     assert [row.reasons.get("sentence[M]") for row in rows] == [None, None, "missing", "reference_missing", None]
-    assert rows[4].flags == ("sentence_truncated",)
+    assert [row.flags for row in rows if row.flags] == [("empty",), ("sentence_truncated",)]
+    # what can't be seen has no direction
+    assert one(made, "\u200b", "a mass").values["sentence[M]"] == 0.0
     assert "sentence_findings[M]" not in {*rows[1].values, *rows[2].reasons}
     # the whole and its section are both cut, which is one flag
     assert one(made, f"FINDINGS: {'a dog ' * 300}\nIMPRESSION: x").flags == ("sentence_truncated",)
@@ -181,22 +190,36 @@ PRESENT = "Observation::definitely present"
 
 def test_radgraph(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     graphs = {"mass": graph(entity("mass", PRESENT)), "nothing": graph(), "FINDINGS: mass": graph(entity("m", PRESENT))}
-    install(monkeypatch, tmp_path, graphs)
+    told = install(monkeypatch, tmp_path, graphs)
     made = tier("radgraph", "sections", protocol="standard")
-    texts = ["mass", "", None, "VLM Error: x", "unknown", "mass", None, "mass", "FINDINGS: mass"]
-    references = ["mass"] * 5 + ["nothing"] * 2 + ["mass", "FINDINGS: mass"]
-    rows = made.score(texts, references, tasks=[REPORT] * 7 + [QA, REPORT])
-    assert [row.values.get("radgraph_f1") for row in rows] == [1.0, 0.0, *[None] * 6, 1.0]
+    texts = ["mass", "", None, "VLM Error: x", "unknown", "mass", None, "mass", "FINDINGS: mass", "mass"]
+    references = ["mass"] * 5 + ["nothing"] * 2 + ["mass", "FINDINGS: mass", None]
+    rows = made.score(texts, references, tasks=[REPORT] * 7 + [QA, REPORT, REPORT])
+    assert [row.values.get("radgraph_f1") for row in rows] == [1.0, 0.0, *[None] * 6, 1.0, None]
     # where the reference has no entity, or is no report, it doesn't apply, whatever the answer
     assert [row.reasons.get("radgraph_f1") for row in rows] == [
         *(None, None, "missing", "error_text", "unparsable"),
-        *[None] * 4,
+        *[None] * 5,
     ]
+    assert all("radgraph_f1" not in row.values for row in rows[2:8])
+    assert [row.flags for row in rows if row.flags] == [("empty",)]
+    # a reference that is missing is no empty report
+    assert "" not in {text for asked in told.asked for text in asked}
     assert rows[8].values["radgraph_f1_findings"] == 1.0
     assert made.unavailable == {}
     assert (
         f"radgraph:rg_er-radgraph-xl-{made.definition['metrics']['radgraph']['weights']}-lib-0.1.18" in made.signature
     )
+    radgraph_f1._model.cache_clear()
+
+
+def test_a_report_that_radgraph_reads_in_part_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mass = graph(entity("mass", PRESENT))
+    install(monkeypatch, tmp_path, {"mass": mass, " ".join(["mass"] * radgraph_f1.WORDS): mass})
+    row = one(tier("radgraph", protocol="standard"), "mass " * (radgraph_f1.WORDS + 1), "mass")
+    assert (row.values["radgraph_f1"], row.flags) == (1.0, ("radgraph_truncated",))
+    # an answer that isn't scored isn't cut, nor is what it is compared with
+    assert one(tier("radgraph", protocol="standard"), None, "mass " * (radgraph_f1.WORDS + 1)).flags == ()
     radgraph_f1._model.cache_clear()
 
 
