@@ -34,7 +34,7 @@ def test_a_judge_in_this_process_is_loaded_as_asked_for(tmp_path: Path) -> None:
         assert judge.in_process == InProcess(device="cpu", dtype="bfloat16", revision="main", batch_size=3)
         assert tier.deadline == 9.0
     options = JudgeOptions(judge_model="owner/name", judge_backend="transformers", judge_dtype="int3")
-    with pytest.raises(UsageError, match="dtype: expected float32, float16, bfloat16; got 'int3'"):
+    with pytest.raises(UsageError, match="dtype: expected float32, bfloat16, float16; got 'int3'"):
         build(options, protocol="paper", out=tmp_path, device=None, offline=True)
 
 
