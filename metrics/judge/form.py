@@ -1,5 +1,6 @@
 """The form of a verdict: a pydantic model, and the strict JSON schema that servers take."""
 
+import json
 import re
 from functools import lru_cache
 from typing import Annotated
@@ -81,8 +82,14 @@ def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
 
     No `$ref`, titles or defaults; every object closed, with all its properties required, in the order of the fields.
     """
+    return json.loads(_schema_text(model))  # the caller's own
+
+
+@lru_cache(maxsize=256)
+def _schema_text(model: type[BaseModel]) -> str:
+    # pydantic makes a schema anew for each call, which took longer than all else that a kept reply costs
     schema = model.model_json_schema()
-    return _inlined(schema, schema.get("$defs", {}))
+    return json.dumps(_inlined(schema, schema.get("$defs", {})))
 
 
 def _inlined(node: Any, definitions: dict[str, Any]) -> Any:

@@ -264,10 +264,11 @@ class _Stage:
             for number in numbers:
                 self._here.step()
                 position = self._positions[number]
-                key = self._key(work, position)
+                record = work.task.records[position]  # read once for both
+                key = self._key(work, position, record)
                 if key not in work.done:
                     keys[position] = key
-                    yield position, work.task.sample(position)
+                    yield position, work.task.sample(position, record)
                 if tier.has_budget:
                     self._advance(1)
 

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 import medgen_bench
+from medgen_metrics.judge import form
 from medgen_metrics.judge.rubric import CONFIGS
 from medgen_metrics.judge.rubric import VIEWS
 from medgen_metrics.judge.rubric import Rubric
@@ -93,6 +94,14 @@ def test_version_1_has_no_checklist() -> None:
     assert rubric("v1").checklist("edit", "style-transfer", VIEWS[0]) == ()
     assert "checklist" not in rubric("v1").schema("edit", "style-transfer", VIEWS[0])["properties"]
     assert "hecklist" not in rubric("v1").describe("edit", "style-transfer", VIEWS[0])
+
+
+def test_a_schema_is_made_once_and_each_caller_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    where = ("edit", "style-transfer", VIEWS[0])
+    form._schema_text.cache_clear()
+    rubric().schema(*where)["properties"].clear()
+    monkeypatch.setattr(form, "_inlined", lambda *_: pytest.fail("made again"))
+    assert next(iter(rubric().schema(*where)["properties"])) == "checklist"
 
 
 @every_sheet

@@ -13,6 +13,7 @@ from medgen_scripts.cli import main
 from medgen_scripts.prediction import Prediction
 from medgen_scripts.records import Picture
 from medgen_scripts.records import Record
+from medgen_scripts.records import Records
 from medgen_scripts.result_file import Figures
 from medgen_scripts.result_file import load
 from medgen_scripts.scoring.judging import JudgeWork
@@ -79,6 +80,16 @@ def test_both_configs_are_judged_and_a_second_run_asks_nothing(
     assert score(work, tmp_path, server) == 0
     assert len(server.log) == asked
     assert load(tmp_path / "results" / "mine.json").configs == result.configs
+
+
+def test_a_record_is_read_once_to_be_judged(
+    work: Path, tmp_path: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    reading = Records.__getitem__
+    monkeypatch.setattr(Records, "__getitem__", lambda self, place: (read.append(place), reading(self, place))[1])
+    assert score(work, tmp_path, server, "--config", "edit") == 0
+    assert sorted(read) == sorted([*range(COUNT)] * 2)  # the second time for the digest of the predictions
 
 
 def test_the_table_says_whose_scores_they_are(
