@@ -14,6 +14,7 @@ import yaml
 from medgen_scripts.cli import main
 from medgen_scripts.errors import Failure
 from medgen_scripts.run import run
+from tests.servers.misbehaviour import chance
 from tests.servers.openai_replies import Reply
 from tests.servers.openai_requests import ChatRequest
 from tests.servers.openai_server import OpenAIServer
@@ -108,11 +109,13 @@ def _free_of_secrets(content: bytes, where: str) -> None:
 def test_what_fails_at_random_is_retried_and_the_predictions_are_the_same(tmp_path: Path) -> None:
     with OpenAIServer() as server:
         whole = run(compositional(tmp_path, server.url), "gen", edition="sample", out=tmp_path / "a").read_bytes()
-    with OpenAIServer(plan=["503", None, "429", None, None] * 12, retry_after=0.01) as server:
-        file = compositional(tmp_path, server.url, attempts=6)
+    # By request, not in the order of arrival, by which chance gave one record all attempts that fail.
+    with OpenAIServer(plan=chance(0.4, ["503", "429"]), retry_after=0.01) as server:
+        file = compositional(tmp_path, server.url, attempts=12)
         path = run(file, "gen", edition="sample", out=tmp_path / "b")
         log = list(server.log)
     assert path.read_bytes() == whole
+    assert {200, 429, 503} == {seen.status for seen in log}
     assert Counter(seen.status for seen in log)[200] == 44
     entry = json.loads((path.parent / "manifest.json").read_text())["configs"]["gen"]
     assert entry["runs"][0]["usage"]["requests"] == len(log)
