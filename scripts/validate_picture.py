@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import re
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -22,7 +21,7 @@ class Seen(NamedTuple):
         pixels: a digest of its pixels and size.
         hash: for near matches.
         fault: why it can't be read.
-        format: of its file.
+        format: of its file, as Pillow calls it.
         hollow: the kind of finding that a picture which shows nothing is.
     """
 
@@ -46,12 +45,14 @@ def see(data: bytes, near: bool = True) -> Seen:
     values = np.asarray(picture.image) if picture.image is not None else picture.levels
     assert values is not None
     digest = hashlib.sha256(repr((values.shape, picture.depth)).encode() + values.tobytes()).digest()
+    opened = source if isinstance(source, Image.Image) else None
     hollow = None
     if picture.size == (1, 1):
         hollow = "output of one pixel"
-    elif isinstance(source, Image.Image) and _is_transparent(source):
+    elif opened is not None and _is_transparent(opened):
         hollow = "transparent output"
-    return Seen(digest, perceptual_hash(data) if near else None, None, _format(data), hollow)
+    format_ = None if opened is None else opened.format
+    return Seen(digest, perceptual_hash(data) if near else None, None, format_, hollow)
 
 
 def _is_transparent(image: Image.Image) -> bool:
@@ -63,17 +64,3 @@ def _is_transparent(image: Image.Image) -> bool:
     if "transparency" in image.info and image.mode in ("1", "L", "P", "RGB"):
         return image.convert("RGBA").getchannel("A").getextrema() == (0, 0)
     return False
-
-
-def _format(data: bytes) -> str | None:
-    for name, opening in (
-        ("PNG", rb"\x89PNG"),
-        ("JPEG", rb"\xff\xd8\xff"),
-        ("GIF", rb"GIF8"),
-        ("BMP", rb"BM"),
-        ("TIFF", rb"II\*\0|MM\0\*"),
-        ("WEBP", rb"RIFF....WEBP"),
-    ):
-        if re.match(opening, data[:16], re.DOTALL):
-            return name
-    return None

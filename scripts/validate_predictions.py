@@ -38,9 +38,10 @@ from .validate_picture import see
 from .validate_report import Report
 
 THREADS = 8
-_ENDINGS = {
+ENDINGS = {
     "PNG": {".png"},
     "JPEG": {".jpg", ".jpeg"},
+    "MPO": {".jpg", ".jpeg", ".mpo"},  # a JPEG of several pictures
     "TIFF": {".tif", ".tiff"},
     "GIF": {".gif"},
     "BMP": {".bmp"},
@@ -222,7 +223,7 @@ class _Check:
         stem = name.stem
         if stem != row.id and stem in self.records.index:
             self.report.add("output named for another record", f"{row.id}: {row.image}")
-        endings = _ENDINGS.get(seen.format or "")
+        endings = ENDINGS.get(seen.format or "")
         # An embedded image may have no name.
         if endings and name.name and name.suffix.lower() not in endings:
             self.report.add("file name of another format", f"{row.id}: {row.image} holds {seen.format}")
