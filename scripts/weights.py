@@ -71,7 +71,6 @@ def _known(name: str) -> weights.Weights:
         raise UsageError(f"unknown weights {name!r}; expected some of {', '.join(known)}")
     if name == radgraph_f1.MODEL and not radgraph_f1.is_installed():
         raise UsageError(
-            f"weights {name} lie where the package radgraph has them, and it is not installed; "
-            "`pip install 'medgen-bench[radgraph]'` brings it, with a transformers below 5"
+            f"weights {name} lie where the package radgraph has them, and it is not installed; {known[name].by_hand()}"
         )
     return known[name]

@@ -87,7 +87,7 @@ def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _schema_text(model: type[BaseModel]) -> str:
-    # pydantic makes a schema anew for each call, which took longer than all else that a kept reply costs
+    # pydantic makes a schema anew for each call: milliseconds, as much as all else that asking for a kept reply costs
     schema = model.model_json_schema()
     return json.dumps(_inlined(schema, schema.get("$defs", {})))
 
